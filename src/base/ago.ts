@@ -4,10 +4,9 @@ const DAY_MS = 24 * HOUR_MS;
 const LONG_AGO_MS = 100 * DAY_MS;
 
 /**
- * `2 min ago` and the like; a date such as `2026-01-02` when it is long ago. Without the words of a
- * language: the first of those takes 20 ms, and there is one of these in each row.
+ * `2 min ago` and so on; a date after a long time. Avoids Intl, whose first use takes 20 ms.
  *
- * @param at a time in ISO 8601
+ * @param at ISO 8601
  * @param now milliseconds since 1970
  */
 export function ago(at: string, now: number): string {

@@ -1,7 +1,7 @@
-/** Longest line shown of a call's arguments, in characters. */
+/** In characters. */
 const ARGS_SHOWN = 100;
 
-/** One line for a call: what is done, to what. */
+/** One line for a call: its tool and target. */
 export function callLine(tool: string, args: unknown): string {
   const { command, path, pattern, url, description } = (args ?? {}) as Record<string, unknown>;
   const about = command ?? pattern ?? url ?? path ?? description ?? "";

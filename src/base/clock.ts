@@ -1,12 +1,8 @@
-/** Time as the task engine sees it; tests bring their own. */
+/** Time for the task engine; tests replace it. */
 export interface Clock {
   /** Milliseconds since 1970. May jump. */
   now(): number;
-  /**
-   * Calls back once, by a clock that does not jump, and keeps no process alive for it.
-   *
-   * @returns what takes it back.
-   */
+  /** Calls back once, by a monotonic clock; keeps no process alive. Returns its cancel function. */
   after(ms: number, call: () => void): () => void;
 }
 

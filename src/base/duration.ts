@@ -1,10 +1,6 @@
 const UNITS: readonly [string, number][] = [["h", 3_600_000], ["m", 60_000], ["s", 1_000]];
 
-/**
- * Writes a duration as a person would give it: `10m`, `1h30m`, `1.5s`, `250ms`.
- *
- * @param ms milliseconds, not negative.
- */
+/** Formats milliseconds like a person: `10m`, `1h30m`, `1.5s`, `250ms`. */
 export function formatDuration(ms: number): string {
   if (ms < 1_000) return `${ms}ms`;
   let rest = ms;
@@ -19,11 +15,7 @@ export function formatDuration(ms: number): string {
 
 const SIZES: Record<string, number> = { ms: 1, ...Object.fromEntries(UNITS) };
 
-/**
- * Reads a duration as {@linkcode formatDuration} writes it.
- *
- * @returns milliseconds; undefined when the text is no duration, for one without a unit too.
- */
+/** Parses {@linkcode formatDuration}'s form to milliseconds; undefined if invalid. */
 export function parseDuration(text: string): number | undefined {
   if (!/^(\d+(\.\d+)?(ms|h|m|s))+$/.test(text)) return undefined;
   let ms = 0;

@@ -1,15 +1,14 @@
-/** Parts that are made at their first use. */
+/** Lazy values. */
 
-/** Something made at its first use, at once; what may fail or is waited for is an {@linkcode Opener}. */
+/** A value made at its first use; see {@linkcode Opener} for what may fail or takes time. */
 export function lazy<T>(make: () => T): () => T {
   let made: { value: T } | undefined;
   return () => (made ??= { value: make() }).value;
 }
 
-/** Something loaded or opened at its first use; where that failed, it is tried again. */
+/** A value loaded or opened at its first use; retried after a failure. */
 export class Opener<T> {
   readonly #open: () => Promise<T>;
-  /** What was opened, or is being opened. */
   opened: Promise<T> | undefined;
 
   constructor(open: () => Promise<T>) {

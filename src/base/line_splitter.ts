@@ -1,16 +1,16 @@
-/** Splits a stream of bytes into lines, in memory bounded by the longest line that is kept. */
+/** Splits bytes into lines; memory is bounded by the longest line. */
 
 const NEWLINE = 0x0a;
 const FIRST_CAPACITY = 512;
-/** A larger buffer is released after the line that needed it. */
+/** A larger buffer is freed after its line. */
 const KEPT_CAPACITY = 64 * 1024;
 
 /** Receives lines without their ends. The bytes are valid only during the call. */
-export interface LineHandler {
+interface LineHandler {
   line(bytes: Uint8Array): void;
-  /** Called for each piece of a line that is too long, the first with the beginning of the line. */
+  /** Called for each piece of a too long line, first with its beginning. */
   tooLong(piece: Uint8Array): void;
-  /** Called at the end of a line that is too long. */
+  /** Called at the end of a too long line. */
   tooLongEnd(): void;
 }
 
@@ -22,14 +22,14 @@ export class LineSplitter {
   #length = 0;
   #too_long = false;
 
-  /** @param max_bytes the longest line that is kept */
+  /** @param max_bytes the longest line to keep */
   constructor(max_bytes: number, handler: LineHandler, delimiter = NEWLINE) {
     this.#max = max_bytes;
     this.#handler = handler;
     this.#delimiter = delimiter;
   }
 
-  /** Adds bytes; the chunk may be reused afterwards. */
+  /** Adds bytes; the chunk may be reused. */
   push(chunk: Uint8Array): void {
     let start = 0;
     for (let at; (at = chunk.indexOf(this.#delimiter, start)) >= 0; start = at + 1) {
@@ -39,7 +39,7 @@ export class LineSplitter {
     if (start < chunk.length) this.#take(chunk.subarray(start));
   }
 
-  /** Passes on a last line without an end. */
+  /** Passes on a last line without a newline. */
   close(): void {
     if (this.#too_long || this.#length > 0) this.#end();
   }

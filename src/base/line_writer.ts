@@ -1,23 +1,22 @@
 import { joined, sizeOf, slices, type Text } from "./text_slices.ts";
 import { type ByteSink, writeAll } from "./write_all.ts";
 
-/** Characters that may wait for a reader before who writes is asked to wait. */
+/** Characters that may wait before the sender is asked to. */
 const WAITING_MAX = 256 * 1024;
-/** Characters that are encoded at once. */
+/** Characters to encode at once. */
 const PIECE = 64 * 1024;
-/** The most bytes that UTF-8 has for a UTF-16 unit. */
+/** Most bytes of UTF-8 for a UTF-16 unit. */
 const BYTES_PER_UNIT = 3;
 const encoder = new TextEncoder();
 
-/** A line that waits to be written. */
 interface Waiting {
   line: Text;
   size: number;
-  /** Tells its sender that it is written, or never will be. */
+  /** Called when it is written or dropped. */
   written: (() => void) | undefined;
 }
 
-/** Writes lines whole and in order; what comes while one is written goes out together. */
+/** Writes lines whole and in order; lines that arrive during a write go out together. */
 export class LineWriter {
   readonly #sink: ByteSink;
   readonly #onBroken: () => void;
@@ -25,16 +24,16 @@ export class LineWriter {
   /** Characters in `#next`. */
   #size = 0;
   #writing: Promise<void> | undefined;
-  /** What is being written is in here; there as long as something is. */
+  /** Reused buffer, while a write runs. */
   #bytes: Uint8Array<ArrayBuffer> | undefined;
 
-  /** @param onBroken called when a write failed: the reader is gone. */
+  /** @param onBroken called when a write fails: the reader is gone */
   constructor(sink: ByteSink, onBroken: () => void) {
     this.#sink = sink;
     this.#onBroken = onBroken;
   }
 
-  /** Takes a line; a promise asks the sender to wait until the reader has read it. */
+  /** Takes a line; a returned promise asks the sender to wait for the reader. */
   write(line: Text): void | Promise<void> {
     const size = sizeOf(line) + 1;
     this.#size += size;
@@ -44,17 +43,16 @@ export class LineWriter {
     return wait?.promise;
   }
 
-  /** Characters that wait behind what is being written. */
+  /** Characters not being written yet. */
   get waiting(): number {
     return this.#size;
   }
 
-  /** Resolves when nothing waits to be written. */
   async idle(): Promise<void> {
     await this.#writing;
   }
 
-  /** Takes what is written next: as many lines as are short together, or a long one. */
+  /** Takes the next lines: several short ones, or a long one. */
   #take(): Waiting[] {
     let size = 0;
     let count = 0;
@@ -92,7 +90,7 @@ export class LineWriter {
     for (const { line } of lines) await this.#sendLong(line);
   }
 
-  /** Sends a line in pieces, each in the same bytes, or it would leave as many behind. */
+  /** Sends a line in pieces through one buffer, to leave little garbage. */
   async #sendLong(line: Text): Promise<void> {
     const bytes = this.#bytes ??= new Uint8Array(BYTES_PER_UNIT * PIECE);
     for (const piece of slices([line, "\n"].flat(), PIECE)) {

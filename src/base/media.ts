@@ -1,6 +1,6 @@
 /**
- * Recognizes images and PDF documents by their first bytes. Nothing is decoded: the size of an image
- * is read from its header, so a small file that unpacks to a huge picture costs nothing.
+ * Recognizes images and PDF documents by their first bytes. Nothing is decoded: sizes come from
+ * headers, so a small file with a huge picture costs nothing.
  */
 import {
   ATTACHED_BYTES_MAX,
@@ -11,29 +11,27 @@ import {
   sizeText,
 } from "../protocol/attachments.ts";
 
-/** An image or a document in memory. */
 export interface Media {
   media_type: MediaType;
   name: string;
   data: Uint8Array<ArrayBuffer>;
 }
 
-/** What the first bytes of a file say. */
 export interface MediaHead {
   media_type: MediaType;
-  /** Pixels of an image; absent when the header lies behind the given bytes. */
+  /** Pixels of an image; absent if the header is beyond the given bytes. */
   width?: number;
   height?: number;
 }
 
-/** Recognizes a file by its first bytes, of which some 64 kB are enough. @returns undefined for others */
+/** Recognizes a file by its start, about 64 kB. @returns undefined for others */
 export function mediaHead(start: Uint8Array): MediaHead | undefined {
   const view = new DataView(start.buffer, start.byteOffset, start.byteLength);
   if (has(start, 0, "%PDF-")) return { media_type: "application/pdf" };
   if (has(start, 0, "\x89PNG\r\n\x1a\n") && has(start, 12, "IHDR") && start.length >= 24) {
     return { media_type: "image/png", width: view.getUint32(16), height: view.getUint32(20) };
   }
-  // Text may begin with these letters too, but it has no NUL.
+  // Text may begin with these letters, but has no NUL.
   if ((has(start, 0, "GIF87a") || has(start, 0, "GIF89a")) && start.includes(0)) {
     if (start.length < 10) return undefined;
     const [width, height] = [view.getUint16(6, true), view.getUint16(8, true)];
@@ -46,10 +44,7 @@ export function mediaHead(start: Uint8Array): MediaHead | undefined {
   return undefined;
 }
 
-/**
- * Returns why a file cannot be given to a model: it is larger than the providers accept, or its
- * header makes no sense.
- */
+/** Returns why a model cannot get a file: too large for providers, or a bad header. */
 export function mediaProblem(head: MediaHead, bytes: number): string | undefined {
   const { media_type, width = 1, height = 1 } = head;
   const max = media_type === "application/pdf" ? ATTACHED_BYTES_MAX : IMAGE_BYTES_MAX;
@@ -65,9 +60,9 @@ export function mediaProblem(head: MediaHead, bytes: number): string | undefined
   return undefined;
 }
 
-/** Decodes base64. @returns undefined for what is not base64 in the usual alphabet, with padding */
+/** Decodes base64. @returns undefined unless it has the usual alphabet and padding */
 export function fromBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
-  // The decoder skips white space.
+  // The decoder skips whitespace.
   if (text.length % 4 !== 0 || /[^A-Za-z0-9+/=]/.test(text)) return undefined;
   try {
     return Uint8Array.fromBase64(text, { lastChunkHandling: "strict" });
@@ -104,7 +99,7 @@ function webpSize(bytes: Uint8Array, view: DataView): Size {
   };
 }
 
-/** Looks for the frame header among the segments. */
+/** Finds the frame header among the segments. */
 function jpegSize(view: DataView): Size {
   let at = 2;
   while (at + 9 <= view.byteLength) {
@@ -118,7 +113,7 @@ function jpegSize(view: DataView): Size {
     if (marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker)) {
       return { height: view.getUint16(at + 5), width: view.getUint16(at + 7) };
     }
-    // The picture itself, or a marker without a length.
+    // Image data, or a marker without a length.
     if (marker === 0xda || marker === 0xd9) return {};
     at += marker === 0x01 || marker >= 0xd0 && marker <= 0xd8 ? 2 : 2 + view.getUint16(at + 2);
   }

@@ -1,6 +1,6 @@
 import { closestString, levenshteinDistance } from "@std/text";
 
-/** The candidate nearest to `word`, when it is near enough to be what was meant. */
+/** The nearest candidate, if it is near enough. */
 export function nearestOf(word: string, candidates: readonly string[]): string | undefined {
   if (candidates.length === 0) return undefined;
   const nearest = closestString(word, candidates);

@@ -3,16 +3,13 @@ import { setImmediate } from "node:timers/promises";
 const BUFFER_BYTES = 64 * 1024;
 const YIELD_EVERY_BYTES = 4 * 1024 * 1024;
 
-/** Reads a pipe through one buffer, and lets others have their turn when it floods. */
+/** Reads a pipe through one buffer, and yields when it floods. */
 export class Pipe {
-  /** Resolves when nothing more is read: at its end, or when it breaks; never rejects. */
+  /** Resolves when reading has ended or failed; never rejects. */
   readonly ended: Promise<void>;
   readonly #reader: ReadableStreamBYOBReader;
 
-  /**
-   * @param onChunk takes what comes; the chunk is valid during the call only. One that throws closes
-   * the pipe: who writes to it is not left waiting.
-   */
+  /** @param onChunk gets chunks, valid during the call; if it throws, the pipe is closed */
   constructor(stream: ReadableStream<Uint8Array>, onChunk: (chunk: Uint8Array) => void) {
     this.#reader = stream.getReader({ mode: "byob" });
     this.ended = this.#read(onChunk).catch(() => this.#cancel());
@@ -33,7 +30,7 @@ export class Pipe {
     }
   }
 
-  /** Stops reading, also when something still holds the other end. */
+  /** Stops reading, even if another process holds the other end. */
   async close(): Promise<void> {
     await this.#cancel();
     await this.ended;
@@ -43,7 +40,7 @@ export class Pipe {
     try {
       await this.#reader.cancel();
     } catch {
-      // It had broken.
+      // The pipe was broken.
     }
   }
 }

@@ -1,9 +1,8 @@
 /**
- * Keeps what was found for a short time, where finding it again for each call would cost more than a
- * slightly old answer does.
+ * Caches a result for a short time.
  *
- * @param ms how long it is kept
- * @param find finds it anew; when it throws, nothing is kept
+ * @param ms how long
+ * @param find computes it; errors are not cached
  */
 export function recent<T>(ms: number, find: () => T): () => T {
   let kept: { at: number; found: T } | undefined;

@@ -1,14 +1,14 @@
-/** Output that is told piece by piece, while parts of it are drawn again. */
+/** Output in pieces that may redraw earlier lines. */
 
 /**
- * Receives output while it is written.
+ * Receives output.
  *
- * @param redraws how many lines at the end of what came before the text takes the place of, the line
- * that has not ended among them; without it the text follows them
+ * @param redraws how many lines at the end of the earlier output, including an unfinished one,
+ * the text replaces; by default it is appended
  */
 export type OnOutput = (text: string, redraws?: number) => void;
 
-/** Returns an output with its next piece; more lines than there are is all of them. */
+/** Appends a piece to an output; too large a number of lines replaces all. */
 export function redrawn(before: string, text: string, redraws = 0): string {
   if (redraws === 0) return before + text;
   let start = before.length + 1;

@@ -1,4 +1,4 @@
-/** One line for rules that a session's model was told: which, and which could not be read. */
+/** One line for the rules that a model was told, and unreadable ones. */
 export function rulesLine({ files, skipped, removed }: {
   files: readonly { path: string }[];
   skipped: readonly { path: string; reason: string }[];

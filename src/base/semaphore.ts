@@ -1,4 +1,4 @@
-/** Limits how much work runs at once. Callers that wait get their slots in the order of arrival. */
+/** Limits concurrent work. Callers get slots in order of arrival. */
 export class Semaphore {
   #limit: number;
   #taken = 0;
@@ -8,18 +8,13 @@ export class Semaphore {
     this.#limit = limit;
   }
 
-  /** Sets another limit; running work continues. */
+  /** Running work continues. */
   set limit(limit: number) {
     this.#limit = limit;
     this.#wake();
   }
 
-  /**
-   * Waits for a slot.
-   *
-   * @returns a function that releases it; a second call does nothing
-   * @throws the signal's reason when it fires first
-   */
+  /** Waits for a slot; returns a function that releases it, once. @throws the signal's reason */
   async take(signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted();
     if (!this.tryTake()) await this.#next(() => this.tryTake(), signal);
@@ -30,7 +25,7 @@ export class Semaphore {
     };
   }
 
-  /** Takes a slot if one is free; {@linkcode release} gives it back. @returns whether it did. */
+  /** Takes a free slot, if any; {@linkcode release} gives it back. */
   tryTake(): boolean {
     if (!this.#free) return false;
     this.#taken++;
@@ -43,11 +38,7 @@ export class Semaphore {
     this.#wake();
   }
 
-  /**
-   * Waits until a slot is free, without taking it.
-   *
-   * @throws the signal's reason when it fires first
-   */
+  /** Waits until a slot is free, without taking it. @throws the signal's reason */
   async free(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     if (!this.#free) await this.#next(() => this.#free, signal);
@@ -57,7 +48,7 @@ export class Semaphore {
     return this.#taken < this.#limit;
   }
 
-  /** Waits in the queue until it is the caller's turn and `ready` returns true. */
+  /** Waits in the queue until `ready` returns true. */
   #next(ready: () => boolean, signal: AbortSignal): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const onAbort = () => {

@@ -1,6 +1,6 @@
 const PLAIN = /^[\w@%+=:,./-]+$/;
 
-/** A word for a POSIX shell, which takes it as it is: in quotes where it needs them. */
+/** Quotes a word for a POSIX shell if needed. */
 export function shellQuote(word: string): string {
   return PLAIN.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

@@ -1,10 +1,10 @@
 /** Ed25519 signatures in OpenSSH's format (PROTOCOL.sshsig), which `ssh-keygen -Y` checks. */
 
-/** Who signed something, and for what purpose. */
-export interface SshSigned {
+/** A signature's key and purpose. */
+interface SshSigned {
   /** The public key, 32 bytes. */
   key: Uint8Array<ArrayBuffer>;
-  /** The purpose, so that a signature for one is worthless for another. */
+  /** The purpose; a signature is not valid for another. */
   namespace: string;
 }
 
@@ -13,16 +13,12 @@ const VERSION = 1;
 const KIND = "ssh-ed25519";
 const HASH = "sha512";
 
-/** Returns a public key as OpenSSH writes it, `ssh-ed25519 …`. @param raw 32 bytes */
+/** Returns a public key in OpenSSH's form, `ssh-ed25519 …`. @param raw 32 bytes */
 export function sshKeyText(raw: Uint8Array<ArrayBuffer>): string {
   return `${KIND} ${keyBlob(raw).toBase64()}`;
 }
 
-/**
- * Reads a public key from the text that OpenSSH writes; a comment may follow it.
- *
- * @returns 32 bytes; undefined when the text is no Ed25519 key
- */
+/** Parses {@linkcode sshKeyText}'s form, maybe with a comment; undefined if invalid. */
 export function parseSshKey(line: string): Uint8Array<ArrayBuffer> | undefined {
   const [kind, blob = ""] = line.trim().split(/\s+/);
   try {
@@ -33,17 +29,16 @@ export function parseSshKey(line: string): Uint8Array<ArrayBuffer> | undefined {
   }
 }
 
-/** Returns a key's fingerprint as `ssh-keygen -l` shows it. @param raw 32 bytes */
+/** Returns a fingerprint as `ssh-keygen -l` shows it. @param raw 32 bytes */
 export async function sshFingerprint(raw: Uint8Array<ArrayBuffer>): Promise<string> {
   const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", keyBlob(raw)));
   return `SHA256:${hash.toBase64({ omitPadding: true })}`;
 }
 
 /**
- * Signs bytes.
+ * Returns an armoured signature of bytes.
  *
- * @param sign returns the Ed25519 signature of its argument, 64 bytes, by the key of `signed`
- * @returns the armoured signature
+ * @param sign returns an Ed25519 signature, 64 bytes, by the key of `signed`
  */
 export async function signForSsh(
   bytes: Uint8Array<ArrayBuffer>,
@@ -62,11 +57,7 @@ export async function signForSsh(
   return `-----BEGIN SSH SIGNATURE-----\n${lines}\n-----END SSH SIGNATURE-----\n`;
 }
 
-/**
- * Checks an armoured signature of bytes.
- *
- * @returns whose it is; undefined when it is damaged, of another kind, or not of these bytes
- */
+/** Checks an armoured signature. @returns undefined when it is damaged or does not match */
 export async function sshSignerOf(
   bytes: Uint8Array<ArrayBuffer>,
   armoured: string,
@@ -97,7 +88,7 @@ function common(namespace: string): Uint8Array<ArrayBuffer>[] {
   return [sshString(namespace), sshString(""), sshString(HASH)];
 }
 
-/** What the Ed25519 signature is of. */
+/** The bytes that Ed25519 signs. */
 async function signedBlob(
   bytes: Uint8Array<ArrayBuffer>,
   namespace: string,
@@ -110,7 +101,7 @@ function keyBlob(raw: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   return joined([sshString(KIND), sshString(raw)]);
 }
 
-/** The key of a blob; undefined for one of another kind. @throws {RangeError} when it is cut */
+/** The key in a blob; undefined for another kind. @throws {RangeError} when it is cut */
 function keyIn(blob: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> | undefined {
   const reader = new Reader(blob);
   const kind = new TextDecoder().decode(reader.string());
@@ -139,7 +130,7 @@ class Reader {
   }
 }
 
-/** Encodes a string of RFC 4251: its length in four bytes, then its bytes. */
+/** Encodes a string of RFC 4251: four bytes of length, then its bytes. */
 function sshString(value: string | Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   const bytes = typeof value === "string" ? text(value) : value;
   const length = new Uint8Array(4);

@@ -1,10 +1,9 @@
-/** How much is kept, in characters. */
+/** In characters. */
 const KEPT = 4_000;
 
-/** Reads what a program says and keeps the end of it, for when it fails. */
+/** Keeps the end of a program's output, for error messages. */
 export class Tail {
   text = "";
-  /** Resolves when the stream has ended. */
   readonly read: Promise<void>;
 
   constructor(stream: ReadableStream<Uint8Array>) {

@@ -1,20 +1,19 @@
-/** A text, or the parts of a large one, which are never joined: that would be a copy of it. */
+/** A text, maybe in parts: joining a large one would copy it. */
 export type Text = string | readonly string[];
 
-/** Characters that are encoded at once: a large text has no second copy of itself in bytes. */
+/** Characters to encode at once, so that a large text has no copy in bytes. */
 export const SLICE = 1024 * 1024;
 
-/** Returns how many characters a text has. */
+/** Number of characters. */
 export function sizeOf(text: Text): number {
   return typeof text === "string" ? text.length : text.reduce((sum, it) => sum + it.length, 0);
 }
 
-/** Returns a text in one piece. */
 export function joined(text: Text): string {
   return typeof text === "string" ? text : text.join("");
 }
 
-/** Cuts a text into pieces of at most so many characters, and none in the middle of one. */
+/** Cuts a text into pieces without splitting surrogate pairs. */
 export function* slices(text: Text, size = SLICE): Generator<string> {
   let rest = "";
   for (const part of typeof text === "string" ? [text] : text) {
@@ -36,16 +35,12 @@ export function* slices(text: Text, size = SLICE): Generator<string> {
   if (rest !== "") yield rest;
 }
 
-/** A body that is encoded while it is read, where it is large. */
+/** A body that is encoded while it is read, if large. */
 export function bodyOf(text: Text): BodyInit {
   return bodyRead(text).body;
 }
 
-/**
- * As {@linkcode bodyOf}, and when a large one was read, or never will be.
- *
- * @param cut ends it before that
- */
+/** As {@linkcode bodyOf}; `read` resolves when it is read or abandoned. @param cut ends it early */
 export function bodyRead(
   text: Text,
   cut?: AbortSignal,

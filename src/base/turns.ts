@@ -1,6 +1,5 @@
 /**
- * Lets work that keeps the event loop for a moment follow one after another, with everybody else's
- * work between.
+ * Runs work that blocks the event loop one after another, with other work between.
  *
  * @example
  * ```ts
@@ -12,7 +11,7 @@
 export class Turns {
   #last: Promise<void> = Promise.resolve();
 
-  /** Waits until it is the caller's turn, which lasts until the caller waits for something. */
+  /** Waits for the caller's turn, which lasts until its next await. */
   next(): Promise<void> {
     const turn = this.#last;
     this.#last = turn.then(() => new Promise((resolve) => setTimeout(resolve)));

@@ -1,4 +1,4 @@
-/** Returns a host as URLs and Host headers write it: IPv6 addresses stand in brackets. */
+/** Returns a host as in URLs and Host headers: IPv6 addresses in brackets. */
 export function urlHost(host: string): string {
   return host.includes(":") ? `[${host}]` : host;
 }

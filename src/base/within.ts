@@ -1,6 +1,6 @@
 import { deadline } from "@std/async";
 
-/** Waits for a promise, at most so many milliseconds. @returns whether it was fulfilled by then. */
+/** Waits for a promise for some milliseconds. @returns whether it was fulfilled */
 export async function within(promise: Promise<unknown>, ms: number): Promise<boolean> {
   try {
     await deadline(promise, ms);

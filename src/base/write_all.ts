@@ -1,19 +1,19 @@
-/** What takes bytes, maybe fewer at once than it is given: a connection, a file, standard output. */
+/** A destination that may take fewer bytes than given: a connection, a file, standard output. */
 export interface ByteSink {
   write(bytes: Uint8Array): Promise<number>;
 }
 
-/** A {@linkcode ByteSink} that has who writes wait. */
-export interface SyncByteSink {
+/** A synchronous {@linkcode ByteSink}. */
+interface SyncByteSink {
   writeSync(bytes: Uint8Array): number;
 }
 
-/** Writes every byte. @throws what the sink says; a part may be written then. */
+/** Writes every byte. @throws the sink's error; a part may be written then */
 export async function writeAll(sink: ByteSink, bytes: Uint8Array): Promise<void> {
   for (let done = 0; done < bytes.length;) done += await sink.write(bytes.subarray(done));
 }
 
-/** Writes every byte. @throws what the sink says; a part may be written then. */
+/** Writes every byte. @throws the sink's error; a part may be written then */
 export function writeAllSync(sink: SyncByteSink, bytes: Uint8Array): void {
   for (let done = 0; done < bytes.length;) done += sink.writeSync(bytes.subarray(done));
 }

@@ -1,4 +1,4 @@
-/** Finds the daemon, or brings it (product.md: the daemon starts on demand). */
+/** Finds or starts the daemon (product.md: the daemon starts on demand). */
 import { delay } from "@std/async";
 import { dirname } from "@std/path";
 import { toText } from "@std/streams";
@@ -13,25 +13,21 @@ import { ownProgram } from "./own_program.ts";
 import { RpcClient } from "./rpc.ts";
 import { startProgram } from "../os/start.ts";
 
-/** Clients try the socket again this long after a failed try (product.md, Limits). */
+/** Delay between two tries (product.md, Limits). */
 const RETRY_BACKOFF_MS = 2_000;
-/** How often, while they wait, they look whether the discovery file is there. */
+/** Interval of checks for the discovery file meanwhile. */
 const NOTICE_MS = 15;
 const START_DEADLINE_MS = 30_000;
-/** How often a client that starts no daemon itself tries again. */
+/** Retries of a client that starts no daemon. */
 const RETRIES = 3;
 
-/** Connects to the running daemon; undefined when none answers. */
+/** Connects to the running daemon, if any. */
 export async function connectIfAny(paths: HomePaths): Promise<RpcClient | undefined> {
   const conn = await dial(paths);
   return conn && new RpcClient(conn);
 }
 
-/**
- * Connects to the running daemon.
- *
- * @throws {SvcError} not_found when none answers.
- */
+/** Connects to the running daemon. @throws {SvcError} not_found when none answers */
 export async function connect(paths: HomePaths): Promise<RpcClient> {
   const rpc = await connectIfAny(paths);
   if (rpc !== undefined) return rpc;
@@ -41,11 +37,10 @@ export async function connect(paths: HomePaths): Promise<RpcClient> {
 }
 
 /**
- * Connects to the running daemon, or to one that comes soon.
+ * Connects to the running daemon, or one that starts soon.
  *
- * @param onWaiting told when none answers at first.
- * @param retries how often it tries again, a backoff apart.
- * @throws {SvcError} not_found when none has come.
+ * @param onWaiting called when none answers at first
+ * @throws {SvcError} not_found when none answers
  */
 export async function connectPatiently(
   paths: HomePaths,
@@ -63,10 +58,10 @@ export async function connectPatiently(
 }
 
 /**
- * Connects to the running daemon, or starts one and connects to it.
+ * Connects to the running daemon, or starts one.
  *
- * @param onStarting told when a daemon has to be started.
- * @throws {SvcError} internal when it does not come up, with what it said.
+ * @param onStarting called before a start
+ * @throws {SvcError} internal when it does not start, with its output
  */
 export async function connectOrStart(
   paths: HomePaths,
@@ -75,7 +70,7 @@ export async function connectOrStart(
   return new RpcClient(await dialOrStart(paths, onStarting));
 }
 
-/** As {@linkcode connectOrStart}, the bare connection. */
+/** As {@linkcode connectOrStart}, but returns the bare connection. */
 export async function dialOrStart(
   paths: HomePaths,
   onStarting: () => void,
@@ -84,7 +79,7 @@ export async function dialOrStart(
   if (conn !== undefined) return conn;
   onStarting();
   const child = startDetached();
-  // Only a start that fails says anything here; a daemon that runs logs to its file.
+  // Only a failed start writes here; a running daemon logs to its file.
   const said = toText(child.stderr);
   let ended: Deno.CommandStatus | undefined;
   child.status.then((status) => ended = status);
@@ -97,7 +92,7 @@ export async function dialOrStart(
       return conn;
     }
     if (last_try) break;
-    // It also ends where the daemon of another client was faster: that one is waited for, once.
+    // It also ends if another client's daemon was faster: then one more try.
     last_try = ended !== undefined;
     await discoveryChange(paths, seen, () => !last_try && ended !== undefined);
   }
@@ -110,11 +105,10 @@ export async function dialOrStart(
 }
 
 /**
- * Connects to the running daemon: at the socket that its discovery file names, for this process may
- * compute another than the daemon did, and only then at the computed one.
+ * Connects to the running daemon, if any: at the socket in its discovery file, then at the computed
+ * one, which may differ between processes.
  *
- * @returns undefined when none answers.
- * @throws {SvcError} permission_denied when a file, a directory or the daemon is not this user's own.
+ * @throws {SvcError} permission_denied when a file, a directory or the daemon is not this user's
  */
 export async function dial(paths: HomePaths): Promise<LocalConn | undefined> {
   const record = await readDiscovery(paths.discovery);
@@ -124,8 +118,8 @@ export async function dial(paths: HomePaths): Promise<LocalConn | undefined> {
   }
 }
 
-/** The socket at which the daemon is looked for first. */
-export async function socketOf(paths: HomePaths): Promise<string> {
+/** The first socket to try. */
+async function socketOf(paths: HomePaths): Promise<string> {
   return (await readDiscovery(paths.discovery))?.sock ?? paths.socket;
 }
 
@@ -145,10 +139,10 @@ async function dialSocket(socket: string, paths: HomePaths): Promise<LocalConn |
 }
 
 /**
- * Whether the daemon that a connection leads to is the one of this home: it has the home's lock open.
- * The daemon of another home may have the same socket.
+ * Whether a connection's daemon is this home's: it has the home's lock open. Another home's may
+ * have the same socket.
  *
- * @throws {SvcError} permission_denied when it is another user's.
+ * @throws {SvcError} permission_denied when it is another user's
  */
 function isOwnDaemon(socket: string, { lock }: HomePaths): boolean {
   const uid = Deno.uid();
@@ -168,7 +162,7 @@ function isOwnDaemon(socket: string, { lock }: HomePaths): boolean {
   }) ?? true;
 }
 
-/** Starts `svc serve` in a session of its own, so that it outlives this process and its terminal. */
+/** Starts `svc serve` in its own session, so that it outlives this process and its terminal. */
 function startDetached(): Deno.ChildProcess {
   const { command, first_args } = ownProgram();
   return startProgram("svc serve", command, {
@@ -189,7 +183,7 @@ async function discoveryTime({ discovery }: HomePaths): Promise<number> {
   }
 }
 
-/** Waits the backoff, or less: until the discovery file is written anew, or the daemon ended. */
+/** Waits for the backoff, a new discovery file, or the daemon's end. */
 async function discoveryChange(
   paths: HomePaths,
   seen: number,

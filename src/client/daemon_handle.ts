@@ -1,7 +1,6 @@
 /**
- * The daemon as a desktop shell holds it (product.md, Desktop sidecar discovery): found where one
- * runs, else brought as a child, which goes with the shell. Nothing in here knows of windows, so a
- * shell of another kind can take it over line by line.
+ * The daemon for a desktop shell (product.md, Desktop sidecar discovery): found, or started as
+ * a child that ends with the shell. Independent of windows, so that other shells can copy it.
  */
 import { deadline } from "@std/async";
 import { TextLineStream } from "@std/streams";
@@ -15,38 +14,35 @@ import { readDiscovery } from "./discovery.ts";
 import type { Program } from "./own_program.ts";
 import { startProgram } from "../os/start.ts";
 
-/** How long a daemon's port is tried (product.md, Limits). */
+/** Time to try a daemon's port (product.md, Limits). */
 const PROBE_MS = 1_000;
-/** A daemon that took the connection says who it is within this time, however busy it is. */
+/** Time for a connected daemon to prove its identity, even if busy. */
 const IDENTITY_MS = 5_000;
 const START_MS = 30_000;
 /** A sidecar that was asked to stop is killed after this (product.md, Limits). */
 const STOP_MS = 5_000;
-/** What of that its turns get, so that the rest is left for writing what is to be kept. */
+/** The turns' part of it; the rest is for writing. */
 const STOP_GRACE_S = 3;
 
 export interface DaemonHandle {
   /** Whether it runs by itself, or as this process's child. */
   mode: "external" | "sidecar";
-  /** Address of the web app, with a slash at its end. */
+  /** Web app, with a final slash. */
   url: string;
   token: string;
-  /** The sidecar's process. */
   child?: SidecarProcess;
 }
 
-/** A daemon that is a child of this process. */
-export interface SidecarProcess {
+interface SidecarProcess {
   pid: number;
   ended: Promise<Deno.CommandStatus>;
 }
 
 /**
- * Finds the daemon that runs: its discovery file names a process that lives, its port answers within
- * a second, and what answers knows the token, which only the daemon of that file does.
+ * Finds the running daemon: its discovery file names a living process, its port answers within a
+ * second, and it knows the token.
  *
- * @param discovery_path of `daemon.json`.
- * @returns undefined where there is none.
+ * @param discovery_path of `daemon.json`
  */
 export async function findDaemon(discovery_path: string): Promise<DaemonHandle | undefined> {
   const record = await readDiscovery(discovery_path);
@@ -82,11 +78,10 @@ function urlOf(port: number): string {
 }
 
 /**
- * Starts the bundled daemon as a child, in a process group of its own: Ctrl-C is the shell's to
- * answer. It ends when its standard input does, so also with a shell that was killed.
+ * Starts the bundled daemon as a child, in its own process group: the shell handles Ctrl-C. It
+ * ends with its standard input, even if the shell is killed.
  *
- * @param program the binary that is bundled.
- * @throws {SvcError} internal when it does not come up, with what it said.
+ * @throws {SvcError} internal when it does not start, with its output
  */
 export async function startSidecar({ command, first_args }: Program): Promise<DaemonHandle> {
   const child = startProgram("svc serve", command, {
@@ -115,10 +110,7 @@ export async function startSidecar({ command, first_args }: Program): Promise<Da
   }
 }
 
-/**
- * Lets go of a daemon. A sidecar is asked to stop over the WebSocket, and killed where it has not
- * after 5 s; an external one is left alone.
- */
+/** Stops a sidecar over the WebSocket, or kills it after 5 s; leaves an external daemon alone. */
 export async function letGo({ url, token, child }: DaemonHandle): Promise<void> {
   if (child === undefined) return;
   const asking = askToStop(url, token);
@@ -136,7 +128,7 @@ function askToStop(url: string, token: string): WebSocket {
   const params = { grace_s: STOP_GRACE_S };
   const request = { jsonrpc: "2.0", id: 1, method: "daemon.shutdown", params };
   socket.onopen = () => socket.send(JSON.stringify(request));
-  // Whatever comes of it, the process is watched, and killed in time.
+  // In any case the process is watched, and killed in time.
   socket.onerror = (event) => event.preventDefault();
   return socket;
 }
@@ -149,7 +141,7 @@ function kill(pid: number): void {
   }
 }
 
-/** The first line of a stream; what follows is read and dropped, so that the writer goes on. */
+/** The first line of a stream; the rest is dropped, so that the writer is not blocked. */
 async function firstLine(stream: ReadableStream<Uint8Array>): Promise<string> {
   const lines = stream.pipeThrough(new TextDecoderStream()).pipeThrough(new TextLineStream());
   const reader = lines.getReader();

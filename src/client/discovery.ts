@@ -2,10 +2,9 @@ import { checkPrivate } from "../os/files.ts";
 import type { Discovery } from "../protocol/discovery.ts";
 
 /**
- * Reads the discovery file.
+ * Reads the discovery file; undefined when it is missing or invalid.
  *
- * @returns undefined when there is none, or none that can be read as one.
- * @throws {SvcError} permission_denied when it is not this user's alone: what it names is not trusted.
+ * @throws {SvcError} permission_denied when it is not private, and so not trusted
  */
 export async function readDiscovery(path: string): Promise<Discovery | undefined> {
   try {

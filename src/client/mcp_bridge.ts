@@ -1,7 +1,4 @@
-/**
- * Carries an MCP client's messages to the daemon and back, a line each. The daemon is the server;
- * when it goes and comes again, the conversation goes on with the new one.
- */
+/** Carries MCP messages between a client and the daemon, and on to a new daemon after a restart. */
 import type * as z from "zod";
 import { deadline, delay } from "@std/async";
 import { within } from "../base/within.ts";
@@ -12,32 +9,32 @@ import { LineWriter } from "../base/line_writer.ts";
 import type { LocalConn } from "../os/local_socket.ts";
 import { McpConversation, type McpMessage } from "./mcp_conversation.ts";
 
-export interface McpBridgeOptions {
-  /** What the daemon is told about this client. */
+interface McpBridgeOptions {
+  /** The client's options for the daemon. */
   client: z.input<ReturnType<typeof catalogChoiceSchema>>;
-  /** Connects to the running daemon; undefined when none answers. */
+  /** Connects to the running daemon, if any. */
   dial(): Promise<LocalConn | undefined>;
-  /** Connects to the running daemon, or to one that it starts. */
+  /** Connects to the running daemon, or starts one. */
   dialOrStart(): Promise<LocalConn>;
-  /** The client's messages, a line each. */
+  /** One message per line. */
   input: AsyncIterable<string>;
   output: LineWriter;
-  /** Told what a person may want to know. */
+  /** Called with information for a person. */
   notice(text: string): void;
 }
 
-/** Longest line in bytes that a daemon takes (contract.md section 2). */
+/** Longest line that a daemon takes, bytes (contract.md section 2). */
 const LINE_MAX = 8 * 1024 * 1024;
-/** How often a daemon that is gone is looked for. */
+/** Interval of looking for a daemon that is gone. */
 const RETRY_MS = 250;
-/** How long one that is being restarted may take before another is started in its place. */
+/** Time for a restart before another daemon is started. */
 const RESTART_MS = 6_000;
-/** How long a daemon may take to take a conversation up. */
+/** Time for a daemon to resume a conversation. */
 const HANDSHAKE_MS = 10_000;
-/** How long what was asked is still answered when the client says no more. */
+/** Time for last answers after the client's input has ended. */
 const LAST_ANSWERS_MS = 30_000;
 
-/** A connection that has turned to MCP. */
+/** A connection in MCP mode. */
 class Link {
   readonly writer: LineWriter;
   readonly #conn: LocalConn;
@@ -51,7 +48,7 @@ class Link {
     this.#lines = lines[Symbol.asyncIterator]();
   }
 
-  /** The next line; undefined when the connection is gone. */
+  /** The next line; undefined when the connection is lost. */
   async next(): Promise<string | undefined> {
     try {
       const { value, done } = await this.#lines.next();
@@ -61,7 +58,7 @@ class Link {
     }
   }
 
-  /** The answer to what was just asked; undefined when none comes in time. */
+  /** The next answer; undefined when it is late. */
   async answer(): Promise<McpMessage | undefined> {
     const line = await deadline(this.next(), HANDSHAKE_MS).catch(() => undefined);
     return line === undefined ? undefined : parse(line);
@@ -71,35 +68,29 @@ class Link {
     try {
       this.#conn.close();
     } catch {
-      // The daemon was faster.
+      // The daemon closed it first.
     }
   }
 }
 
-/** Runs from the client's first message to its last. */
 export class McpBridge {
   readonly #options: McpBridgeOptions;
   readonly #conversation = new McpConversation();
   #link: Link | undefined;
-  /** Resolves when there is a link, none can be had, or the last answers come in. */
+  /** Resolves when the link, the daemon's availability or pending answers change. */
   #changed = Promise.withResolvers<void>();
-  /** Whether a message waits for a link. */
   #wanted = false;
-  /** Why no daemon could be had for it. */
+  /** Why no daemon is available. */
   #no_daemon: SvcError | undefined;
   #input_ended = false;
-  /** The client says no more, and what it asked is answered. */
+  /** Whether the client's input has ended and is answered. */
   #over = false;
 
   constructor(options: McpBridgeOptions) {
     this.#options = options;
   }
 
-  /**
-   * Carries messages until the client says no more.
-   *
-   * @throws {SvcError} when there is no daemon to begin with, or one that does not know this.
-   */
+  /** Runs until the client's input ends. @throws {SvcError} without a daemon, or if it lacks MCP */
   async run(): Promise<void> {
     let conn: LocalConn | undefined = await this.#options.dialOrStart();
     const reading = this.#readInput();
@@ -149,7 +140,7 @@ export class McpBridge {
     await this.#options.output.write(JSON.stringify({ jsonrpc: "2.0", id, error }));
   }
 
-  /** The client says no more: what it still waits for is let through, for a while. */
+  /** After the input has ended, waits for pending answers for a while. */
   async #finish(): Promise<void> {
     const answered = async () => {
       while (this.#conversation.waits) await this.#changed.promise;
@@ -161,7 +152,7 @@ export class McpBridge {
 
   // ── from the daemon ──────────────────────────────────────────────────────────────────────────
 
-  /** Carries messages over a new connection until that is lost. */
+  /** Carries messages over a connection until it is lost. */
   async #carry(link: Link): Promise<void> {
     const { output } = this.#options;
     try {
@@ -181,7 +172,7 @@ export class McpBridge {
     }
   }
 
-  /** @returns false when the connection was lost. @throws {SvcError} when the daemon refuses. */
+  /** @returns false when the connection was lost. @throws {SvcError} when the daemon refuses */
   async #turnToMcp(link: Link): Promise<boolean> {
     const { client: params } = this.#options;
     link.writer.write(JSON.stringify({ jsonrpc: "2.0", id: 0, method: "$/mcp", params }));
@@ -193,7 +184,7 @@ export class McpBridge {
     });
   }
 
-  /** Takes the conversation up where the daemon before has left it. */
+  /** Resumes the conversation with a new daemon. */
   async #takeUp(link: Link): Promise<boolean> {
     const { output } = this.#options;
     const conversation = this.#conversation;
@@ -220,14 +211,14 @@ export class McpBridge {
 
   // ── between two daemons ──────────────────────────────────────────────────────────────────────
 
-  /** The next daemon's connection; undefined when the client says no more. */
+  /** Connects to the next daemon; undefined when the client is done. */
   async #dialAgain(): Promise<LocalConn | undefined> {
     const { dial, dialOrStart, notice } = this.#options;
     const since = performance.now();
     while (!this.#over) {
       const conn = await dial();
       if (conn !== undefined) return conn;
-      // Nobody wants it: one that was stopped on purpose stays so.
+      // A daemon that was stopped on purpose is not restarted without need.
       const needed = this.#wanted || this.#conversation.waits;
       if (needed && performance.now() - since > RESTART_MS) {
         try {
@@ -243,7 +234,7 @@ export class McpBridge {
     }
   }
 
-  /** Answers all that waits with an error: there is no daemon to be had. */
+  /** Answers all pending requests with an error. */
   async #failAll({ code: svc_code, message }: SvcError): Promise<void> {
     for (const line of this.#conversation.failAll({ svc_code, message })) {
       await this.#options.output.write(line);
@@ -256,7 +247,7 @@ export class McpBridge {
   }
 }
 
-/** Told to the client when a new daemon has taken over. */
+/** Tells the client about a new daemon. */
 const RECONNECTED = {
   level: "warning",
   logger: "svc",
@@ -267,7 +258,7 @@ const RECONNECTED = {
 };
 
 function isTooLong(line: string): boolean {
-  // One UTF-16 unit takes three bytes of UTF-8 at most.
+  // A UTF-16 unit takes at most three bytes of UTF-8.
   if (line.length * 3 <= LINE_MAX) return false;
   return new TextEncoder().encode(line).length > LINE_MAX;
 }

@@ -1,6 +1,6 @@
-/** What has to be remembered of an MCP conversation so that a new daemon can take it over. */
+/** The state of an MCP conversation that a new daemon needs. */
 
-/** A JSON-RPC message, as far as the bridge looks into it. */
+/** A JSON-RPC message, as far as the bridge reads it. */
 export interface McpMessage {
   id?: string | number | null;
   method?: string;
@@ -13,16 +13,16 @@ export interface McpMessage {
 interface Pending {
   line: string;
   message: McpMessage;
-  /** Whether a daemon was lost over it before. */
+  /** Whether it was repeated after the loss of a daemon. */
   asked_again?: boolean;
 }
 
-/** Ids of what the bridge asks for itself; no client's begin like this. */
+/** Prefix of the bridge's own ids; clients do not use it. */
 const OWN_ID = "svc-mcp-serve-";
 
 const ABOVE_WARNING = ["error", "critical", "alert", "emergency"];
 
-/** The number and word for what a crash left unknown (contract.md section 4). */
+/** For calls with unknown outcome (contract.md section 4). */
 const CRASH_RECOVERY = { code: -32008, svc_code: "crash_recovery" };
 
 export class McpConversation {
@@ -34,22 +34,20 @@ export class McpConversation {
   #version: string | undefined;
   #own_ids = 0;
 
-  /** Whether the client waits for an answer. */
   get waits(): boolean {
     return this.#pending.size > 0;
   }
 
-  /** Whether the client's log level lets warnings through. */
   get hears_warnings(): boolean {
     return !ABOVE_WARNING.includes(String(this.#level?.params?.level));
   }
 
-  /** Resources that the client is told the changes of. */
+  /** Resources that the client subscribed to. */
   get watched(): string[] {
     return [...this.#watched.keys()];
   }
 
-  /** Takes note of what the client says. */
+  /** Records a message from the client. */
   sent(message: McpMessage, line: string): void {
     const { id, method, params } = message;
     if (method === undefined) return;
@@ -58,11 +56,11 @@ export class McpConversation {
     if (method === "logging/setLevel") this.#level = message;
     if (method === "resources/subscribe") this.#watched.set(String(params?.uri), message);
     if (method === "resources/unsubscribe") this.#watched.delete(String(params?.uri));
-    // It will not be answered any more.
+    // A cancelled request gets no answer.
     if (method === "notifications/cancelled") this.#pending.delete(params?.requestId as string);
   }
 
-  /** Takes note of what the daemon answers. */
+  /** Records an answer from the daemon. */
   answered({ id, method, result, error }: McpMessage): void {
     if (method !== undefined || id === undefined || id === null) return;
     const asked = this.#pending.get(id)?.message;
@@ -76,12 +74,12 @@ export class McpConversation {
     }
   }
 
-  /** Whether a message answers what {@linkcode McpConversation.replay} says. */
+  /** Whether a message answers {@linkcode McpConversation.replay}. */
   isOwn({ id }: McpMessage): boolean {
     return typeof id === "string" && id.startsWith(OWN_ID);
   }
 
-  /** What a new daemon is to be told before the conversation goes on; nothing before its start. */
+  /** Messages to repeat to a new daemon; none before initialization. */
   replay(): McpMessage[] {
     if (!this.#initialized) return [];
     const again = [this.#level, ...this.#watched.values()].filter((it) => it !== undefined);
@@ -92,11 +90,7 @@ export class McpConversation {
     ];
   }
 
-  /**
-   * Takes note of the new daemon's answer to the replayed `initialize`.
-   *
-   * @returns whether it is another version than the one before, which may have other tools.
-   */
+  /** Records the new daemon's answer to `initialize`. @returns whether its version differs */
   resumed({ result }: McpMessage): boolean {
     const version = result?.serverInfo?.version;
     if (version === undefined || version === this.#version) return false;
@@ -105,10 +99,8 @@ export class McpConversation {
   }
 
   /**
-   * Parts what the lost daemon has left unanswered.
-   *
-   * @returns lines to send again, and answers for the client: whether a tool has done its work
-   * nobody knows, so it is not run a second time; and what two daemons were lost over may be why.
+   * Sorts the requests that the lost daemon left unanswered into lines to repeat and failures. Tool
+   * calls fail, because they may have run; so do requests over which two daemons were lost.
    */
   takeUnanswered(): { again: string[]; answers: string[] } {
     const again: string[] = [];
@@ -130,7 +122,7 @@ export class McpConversation {
     return { again, answers };
   }
 
-  /** Answers for everything that waits, when no daemon can be had. */
+  /** Fails all pending requests. */
   failAll(error: { svc_code: string; message: string }): string[] {
     const answers = [...this.#pending.keys()].map((id) =>
       failure(id, { code: -32603, svc_code: error.svc_code }, error.message)

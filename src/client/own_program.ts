@@ -1,15 +1,14 @@
 import { fromFileUrl } from "@std/path";
 
-/** How this program is run again: the binary, or Deno with the sources. */
+/** The command to run this program again: the binary, or Deno with the sources. */
 export interface Program {
   command: string;
-  /** What comes before the arguments of `svc`. */
+  /** Arguments before those of `svc`. */
   first_args: string[];
 }
 
-/** This program, to be started once more. */
 export function ownProgram(): Program {
-  // Linux says so of a program whose file was replaced; at its path is the one that came after it.
+  // Linux marks the path of a replaced binary; the new binary is at the path.
   const command = Deno.execPath().replace(/ \(deleted\)$/, "");
   if (Deno.build.standalone) return { command, first_args: [] };
   const config = fromFileUrl(new URL("../../deno.json", import.meta.url));

@@ -1,4 +1,4 @@
-/** A JSON-RPC client over the local socket. */
+/** JSON-RPC client over the local socket. */
 import { TextLineStream } from "@std/streams";
 import type { Args, Result, VerbName } from "../features/verb_types.ts";
 import { SvcError } from "../protocol/errors.ts";
@@ -6,10 +6,10 @@ import type { BusEvent } from "../protocol/schemas/bus.ts";
 import type { LocalConn } from "../os/local_socket.ts";
 import { writeAll } from "../base/write_all.ts";
 
-/** An event as `$/event` pushes it. */
+/** Parameters of `$/event`. */
 export interface EventParams extends Required<Omit<BusEvent, "bus_seq" | "data">> {
   sub: number;
-  /** Of an event that came over the bus. */
+  /** Set for events over the bus. */
   bus_seq?: number;
   // deno-lint-ignore no-explicit-any -- its shape depends on the type; readers pick what they know
   data: any;
@@ -37,9 +37,8 @@ export class RpcClient {
   #lost: Error | undefined;
   /** Called with each pushed event, in order. */
   onEvent: (event: EventParams) => void = () => {};
-  /** Called when a subscription ends by itself; without an error, because its session has ended. */
+  /** Called when a subscription ends by itself, without an error if its session ended. */
   onSubscriptionEnded: (error: SvcError | undefined) => void = () => {};
-  /** Resolves when the connection is gone. */
   readonly closed: Promise<void>;
 
   constructor(conn: LocalConn) {
@@ -47,16 +46,12 @@ export class RpcClient {
     this.closed = this.#read();
   }
 
-  /**
-   * Calls a method.
-   *
-   * @throws {SvcError} what the daemon answers; `internal` when the connection is lost.
-   */
+  /** Calls a method. @throws {SvcError} the daemon's; `internal` when the connection is lost */
   call<N extends VerbName>(method: N, ...[params]: Args<N>): Promise<Result<N>> {
     return this.ask(method, params) as Promise<Result<N>>;
   }
 
-  /** As {@linkcode RpcClient.call}, for a verb that is known only at run time. */
+  /** As {@linkcode RpcClient.call}, for verbs known only at run time. */
   ask(method: string, params: unknown = {}): Promise<unknown> {
     if (this.#lost) return Promise.reject(this.#lost);
     const id = this.#next_id++;
@@ -68,17 +63,15 @@ export class RpcClient {
     return call.promise;
   }
 
-  /** Whether the connection is gone. */
   get lost(): boolean {
     return this.#lost !== undefined;
   }
 
-  /** Closes the connection. */
   close(): void {
     try {
       this.#conn.close();
     } catch {
-      // The daemon was faster.
+      // The daemon closed it first.
     }
   }
 
@@ -89,7 +82,7 @@ export class RpcClient {
         .pipeThrough(new TextLineStream());
       for await (const line of lines) if (line !== "") this.#receive(JSON.parse(line));
     } catch {
-      // Told below, like an end of the stream.
+      // Handled below, like the end.
     }
     this.#lost = new SvcError("internal", "lost the connection to the daemon");
     for (const call of this.#calls.values()) call.reject(this.#lost);

@@ -1,4 +1,4 @@
-/** What is to be known of a running daemon, asked over its socket. */
+/** The status of a running daemon, over its socket. */
 import type * as z from "zod";
 import { deadline } from "@std/async";
 import type { HomePaths } from "../os/paths.ts";
@@ -8,7 +8,6 @@ import { connect } from "./connect.ts";
 
 type ProviderInfo = z.output<ReturnType<typeof providerInfoSchema>>;
 
-/** A daemon that answers. */
 export interface DaemonStatus extends Discovery {
   uptime_s: number;
   sessions: number;
@@ -17,15 +16,10 @@ export interface DaemonStatus extends Discovery {
   default_model: string;
 }
 
-/** A daemon that is well answers within this time, however busy it is. */
+/** Time for a healthy daemon to answer, even if busy. */
 const ANSWER_MS = 5_000;
 
-/**
- * Asks the running daemon.
- *
- * @throws {SvcError} not_found when none answers.
- * @throws {DOMException} TimeoutError when one takes the connection and says nothing.
- */
+/** Asks the running daemon. @throws {SvcError} not_found. @throws {DOMException} TimeoutError */
 export async function daemonStatus(paths: HomePaths): Promise<DaemonStatus> {
   const rpc = await connect(paths);
   try {

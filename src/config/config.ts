@@ -5,14 +5,14 @@ import type { Section } from "./section.ts";
 export { DEFAULTS } from "./defaults.ts";
 export type * from "./keys.ts";
 
-/** Makes a configuration. @param tables those of the file, as their sections read them. */
+/** Creates a configuration. @param tables those of the file, as parsed by their sections */
 export function configOf(own: OwnKeys, tables: Readonly<Record<string, unknown>> = {}): Config {
   const read = new Map<Section, unknown>();
   return {
     ...own,
     of<T>(section: Section<T>): T {
       if (Object.hasOwn(tables, section.name)) return tables[section.name] as T;
-      // Making a schema takes time: without the table its defaults are found when they are needed.
+      // Creating a schema takes time, so defaults of missing tables are computed lazily.
       if (!read.has(section)) read.set(section, section.schema().parse(undefined));
       return read.get(section) as T;
     },

@@ -1,4 +1,4 @@
-/** Changes `daemon.toml` and nothing else of it: comments, order and layout stay. */
+/** Edits `daemon.toml`; keeps comments, order and layout. */
 import { patch } from "@decimalturn/toml-patch";
 import { sha256Hex } from "../base/sha256.ts";
 import { parse } from "smol-toml";
@@ -17,18 +17,17 @@ import {
   type SettingValue,
 } from "./settings.ts";
 
-export interface ConfigEditorParts {
-  /** The file; there may be none. */
+interface ConfigEditorParts {
+  /** The file, which may be missing. */
   path: string;
-  /** The tables of features. */
   sections: readonly Section[];
-  /** What the daemon started with. */
+  /** The configuration at the start. */
   started: Config;
-  /** What it works with now. */
+  /** The current configuration. */
   config(): Config;
-  /** Has the daemon read the file again. @throws {SvcError} */
+  /** Makes the daemon read the file again. @throws {SvcError} */
   reload(): Promise<void>;
-  /** Says whether an id leads to a model. @throws when it does not. */
+  /** Checks that an id leads to a model. @throws when it does not */
   checkModel(id: string): void;
 }
 
@@ -37,7 +36,7 @@ type Table = Record<string, unknown>;
 export class ConfigEditor {
   readonly #parts: ConfigEditorParts;
   readonly #settings: Readonly<Record<string, Setting>>;
-  /** One change after the other: each begins with what the one before has left. */
+  /** Changes run one after the other. */
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(parts: ConfigEditorParts) {
@@ -45,7 +44,7 @@ export class ConfigEditor {
     this.#settings = { ...SETTINGS, ...settingsOf(parts.sections) };
   }
 
-  /** The settings as the file has them. @throws {SvcError} validation when the file has an error. */
+  /** Reads the settings. @throws {SvcError} validation when the file has an error */
   async read(): Promise<SettingsView> {
     const { path, sections, started, config } = this.#parts;
     const text = await readTextIfAny(path) ?? "";
@@ -71,11 +70,11 @@ export class ConfigEditor {
   }
 
   /**
-   * Writes changes to the file, whole or not at all, and has the daemon read it.
+   * Writes changes, all or none, and reloads the file.
    *
-   * @param revision of the text that the changes were made from; any by default.
-   * @throws {SvcError} validation when a value will not do, with its key's path as an issue of its
-   * details; conflict when the file is another one by now; permission_denied when it is not the operator's alone.
+   * @param revision of the text that the changes are for; default: any
+   * @throws {SvcError} validation for an invalid value, with its key in details.issues; conflict
+   * when the file has changed; permission_denied when it is not private
    */
   change(changes: SettingChanges, revision?: string): Promise<SettingsChanged> {
     const done = this.#last.then(() => this.#change(changes, revision));
@@ -107,7 +106,7 @@ export class ConfigEditor {
     return { revision: await revisionOf(edited), restart };
   }
 
-  /** @throws {SvcError} validation, with the key's path and message as an issue of its details. */
+  /** @throws {SvcError} validation, with the key in the details' issues */
   #check(text: string): void {
     const { path, sections } = this.#parts;
     const { default_model } = parseConfig(text, path, sections);
@@ -121,12 +120,12 @@ export class ConfigEditor {
   }
 }
 
-/** A configuration with its tables side by side, as the file has them. */
+/** A configuration as a table like the file's. */
 function tableOf(config: Config, sections: readonly Section[]): Table {
   return { ...config, ...Object.fromEntries(sections.map((it) => [it.name, config.of(it)])) };
 }
 
-/** The text with the changes in it. @throws {SvcError} internal when more than they would change. */
+/** Applies changes to the text. @throws {SvcError} internal when anything else would change */
 function edit(text: string, changes: SettingChanges): string {
   const wanted = parse(text) as Table;
   for (const [key, value] of Object.entries(changes)) setAt(wanted, key, value!);
@@ -138,7 +137,7 @@ function edit(text: string, changes: SettingChanges): string {
   });
 }
 
-/** Whether two tables have the same in them; the parser makes empty ones of another kind. */
+/** Compares tables; the parser creates empty ones of another kind. */
 function same(one: Table, other: Table): boolean {
   return isDeepStrictEqual(structuredClone(one), structuredClone(other));
 }

@@ -1,23 +1,16 @@
-/** Reads the text of `daemon.toml`; loaded only where there is one. */
+/** Parses `daemon.toml`; loaded only if the file exists. */
 import { parse, TomlError } from "smol-toml";
-import * as z from "zod";
 import { messageOf, SvcError } from "../protocol/errors.ts";
 import { misfit } from "../os/operator_file.ts";
 import { type Config, configOf } from "./config.ts";
 import { OWN } from "./own_keys.ts";
 import type { Section } from "./section.ts";
 
-/** All keys of `daemon.toml`. */
-export function configSchema(sections: readonly Section[]): z.ZodObject {
-  return OWN.extend(Object.fromEntries(sections.map(({ name, schema }) => [name, schema()])));
-}
-
 /**
- * Parses the text of a `daemon.toml`.
+ * Parses a `daemon.toml`.
  *
- * @param path named in errors.
- * @param sections the tables of features.
- * @throws {SvcError} validation, naming file, line, key and the nearest known key.
+ * @param path for errors
+ * @throws {SvcError} validation, with file, line, key and the nearest known key
  */
 export function parseConfig(
   text: string,
@@ -30,13 +23,14 @@ export function parseConfig(
   } catch (error) {
     throw syntaxError(error, text, path);
   }
-  const schema = configSchema(sections);
+  const tables = sections.map(({ name, schema }) => [name, schema()]);
+  const schema = OWN.extend(Object.fromEntries(tables));
   const parsed = schema.safeParse(table);
   if (parsed.success) {
     const own = OWN.strip().parse(table);
-    const tables = sections.filter(({ name }) => Object.hasOwn(table, name))
+    const read = sections.filter(({ name }) => Object.hasOwn(table, name))
       .map(({ name }) => [name, (parsed.data as Record<string, unknown>)[name]]);
-    return configOf(own, Object.fromEntries(tables));
+    return configOf(own, Object.fromEntries(read));
   }
   throw misfit({
     path,
@@ -46,13 +40,13 @@ export function parseConfig(
   });
 }
 
-/** What the parser says, with file, line and, for one that is set twice, the key. */
+/** The parser's error with file, line and, for a duplicate, the key. */
 function syntaxError(error: unknown, text: string, path: string): SvcError {
   if (!(error instanceof TomlError)) {
     return new SvcError("validation", `${path}: ${messageOf(error)}`);
   }
   const { line, column } = error;
-  // The lines below show the place, as the number of the line does.
+  // Only the first line: the rest shows the place, as the line number does.
   const [said] = error.message.replace(/^Invalid TOML document: /, "").split("\n");
   if (!/redefine an already defined/.test(said)) {
     return new SvcError("validation", `${path}:${line}: ${said}`, {
@@ -69,7 +63,7 @@ function syntaxError(error: unknown, text: string, path: string): SvcError {
   });
 }
 
-/** The key that begins at a place of the text, with the table that it is in. */
+/** The key at a position, with its table. */
 function keysAt(text: string, line: number, column: number): string[] {
   let keys: string[] = [];
   for (const [n, { table, set }] of settings(text).entries()) {
@@ -77,14 +71,14 @@ function keysAt(text: string, line: number, column: number): string[] {
     const rest = text.split("\n")[line - 1].slice(column - 1);
     const inline = splitKey(rest.match(/^[^={}\],]+/)?.[0] ?? "");
     keys = set === undefined ? table : [...table, ...set];
-    // In a table that stands in the line itself.
+    // A key in an inline table.
     if (set !== undefined && inline.join("\0") !== set.join("\0")) keys = [...keys, ...inline];
     break;
   }
   return keys;
 }
 
-/** The line where a key is set, else the table that it belongs to; 1 when neither is found. */
+/** The line of a key or else of its table; 1 if neither is found. */
 function lineOf(text: string, keys: readonly string[]): number {
   const wanted = keys.filter((key) => !/^\d+$/.test(key));
   const lines = settings(text).map(({ table, set, header }) =>
@@ -98,7 +92,7 @@ function lineOf(text: string, keys: readonly string[]): number {
   return 1;
 }
 
-/** Of each line the table it is in, and the key that it sets. */
+/** For each line, its table and the key that it sets. */
 function settings(text: string): { table: string[]; set?: string[]; header: boolean }[] {
   let table: string[] = [];
   return text.split("\n").map((line) => {

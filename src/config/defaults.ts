@@ -1,6 +1,6 @@
 import { ANSWER_LIMITS } from "../models/answer_limits.ts";
 
-/** The daemon's own keys without a file. Their shape takes its defaults from here. */
+/** The daemon's own defaults; the schema uses them too. */
 export const DEFAULTS = {
   http: { allowed_origins: [] as string[] },
   journal: { retention_hours: 24, retention_mb: 100 },
@@ -20,7 +20,7 @@ export const DEFAULTS = {
     allowed_hosts: [] as string[],
     registries: true,
     units: 16,
-    // Above what builds and browsers need, far below what makes a machine stand still.
+    // More than builds and browsers need, far less than would stall a machine.
     max_processes: 512,
     max_open_files: 16_384,
     max_file_mb: 32_768,

@@ -1,4 +1,4 @@
-/** The shape of the daemon's own keys in `daemon.toml`; loaded only where there is one. */
+/** The schema of the daemon's own keys; loaded only if there is a `daemon.toml`. */
 import { isAbsolute } from "@std/path";
 import * as z from "zod";
 import { formatDuration, parseDuration } from "../base/duration.ts";
@@ -10,7 +10,7 @@ import { parseAllowedHost } from "../net/allowed_hosts.ts";
 import { messageOf } from "../protocol/errors.ts";
 import { DEFAULTS } from "./defaults.ts";
 
-/** A limit that nobody would wait for is a mistake in the file. */
+/** A longer timeout is probably a mistake. */
 const DURATION_MAX_MS = 24 * 3_600_000;
 
 const price = z.strictObject({
@@ -26,7 +26,7 @@ const price = z.strictObject({
 
 const path = z.string().refine(isAbsolute, "must be an absolute path");
 
-/** A text such as `30s`, in milliseconds. */
+/** A duration such as `30s`, in milliseconds. */
 const duration = (fallback_ms: number) =>
   z.string().default(formatDuration(fallback_ms)).transform((text, context) => {
     const ms = parseDuration(text);
@@ -37,7 +37,7 @@ const duration = (fallback_ms: number) =>
     return z.NEVER;
   });
 
-/** With less than `least` no command would start. */
+/** Below `least`, no command would start. */
 const limit = (least: number) =>
   z.int().min(0).max(2 ** 31 - 1)
     .refine((it) => it === 0 || it >= least, `must be 0 for no limit, or at least ${least}`);
@@ -50,7 +50,7 @@ function requireHost(text: string, context: z.RefinementCtx): void {
   }
 }
 
-/** Checks what a table of a provider needs, which depends on its name. */
+/** Checks keys of providers that depend on their names. */
 function requireKinds(entries: Record<string, ModelEntry>, context: z.RefinementCtx): void {
   for (const [name, { kind = presetOf(name)?.kind, ...entry }] of Object.entries(entries)) {
     const report = (key: string, message: string) =>
@@ -68,10 +68,10 @@ function requireKinds(entries: Record<string, ModelEntry>, context: z.Refinement
   }
 }
 
-/** An origin as browsers send it: another text never matches. */
+/** Checks that a text is an origin as browsers send it; others never match. */
 function requireOrigin(text: string, context: z.RefinementCtx): void {
   const url = URL.parse(text);
-  // Only for addresses of the web: those of apps have an origin that is no URL's.
+  // Origins of apps are not URLs' origins.
   const own = /^(?!https?:)[a-z][a-z0-9+.-]*:\/\/[^/?#@*\s]+$/.test(text);
   if (url?.origin === text && !text.includes("*") || own) return;
   const meant = url !== null && /^https?:$/.test(url.protocol) && !text.includes("*")
@@ -85,7 +85,6 @@ function requireOrigin(text: string, context: z.RefinementCtx): void {
   );
 }
 
-/** The daemon's own keys. */
 export const OWN = z.strictObject({
   default_model: z.string().optional()
     .describe("The model of sessions that are started without one"),

@@ -1,25 +1,25 @@
-/** The tables of daemon.toml that belong to features. */
+/** Tables of daemon.toml for features. */
 import type * as z from "zod";
 
-/** A key that a client may change. */
+/** A key that clients may change. */
 export interface Setting {
-  /** What has begun with the old value goes on with it until the daemon starts again. */
+  /** Whether a new value takes effect only after a restart. */
   readonly restart: boolean;
 }
 
-/** A table of daemon.toml: `T` is its content with every default filled in. */
+/** A table of daemon.toml with content `T`. */
 export interface Section<T = unknown, N extends string = string, K extends string = string> {
   readonly name: N;
-  /** Made on first use; a missing table is parsed as undefined. */
+  /** Created lazily; a missing table is parsed as undefined. */
   schema(): z.ZodType<T>;
-  /** The keys that clients may change. */
+  /** Keys that clients may change. */
   readonly settings: Readonly<Record<K, Setting>>;
 }
 
-/** The settings of sections, such as `cortex.curator`. */
+/** Settings of sections, such as `cortex.curator`. */
 export type SettingKeyOf<S> = S extends Section<unknown, infer N, infer K> ? `${N}.${K}` : never;
 
-/** Defines the table of a feature. Each key has a description and a default, or is optional. */
+/** Defines a feature's table. Each key has a description and a default, or is optional. */
 export function section<const N extends string, S extends z.ZodType, K extends string = never>(
   name: N,
   makeSchema: () => S,
@@ -29,7 +29,7 @@ export function section<const N extends string, S extends z.ZodType, K extends s
   return { name, schema: () => schema ??= makeSchema() as z.ZodType<z.output<S>>, settings };
 }
 
-/** The settings of features by their keys in the file. */
+/** Settings of features, by key in the file. */
 export function settingsOf<S extends Section>(
   sections: readonly S[],
 ): Readonly<Record<SettingKeyOf<S>, Setting>> {

@@ -1,9 +1,9 @@
-/** The keys of `daemon.toml` that a client may change, each one value; those of features are in their sections. */
+/** Keys of `daemon.toml` that clients may change; those of features are in their sections. */
 import type * as z from "zod";
 import type { settingStateSchema, settingsViewSchema } from "../protocol/schemas/daemon.ts";
 import type { Setting } from "./section.ts";
 
-/** Those of the daemon itself, by the path of the key. */
+/** The daemon's own settings. */
 export const SETTINGS = {
   "default_model": { restart: false },
   "default_workdir": { restart: false },
@@ -34,20 +34,17 @@ export type SettingValue = string | number | boolean;
 
 export const SETTING_KEYS = Object.keys(SETTINGS) as SettingKey[];
 
-/** What a setting is, and why. */
 export type SettingState = z.output<ReturnType<typeof settingStateSchema>>;
 
-/** The settings as a file has them. */
 export type SettingsView<K extends string = string> = z.output<
   ReturnType<typeof settingsViewSchema<K>>
 >;
 
-/** New values; null takes a key out of the file, so that its default holds. */
+/** New values; null removes a key, to restore its default. */
 export type SettingChanges = Partial<Record<string, SettingValue | null>>;
 
-/** What came of changes. */
 export interface SettingsChanged<K extends string = string> {
   revision: string;
-  /** The changed keys whose new value holds from the next start on. */
+  /** Changed keys that take effect after a restart. */
   restart: K[];
 }

@@ -1,4 +1,4 @@
-/** The composition root: opens a daemon's core, its features and its doors, and stops them again. */
+/** The composition root: opens and stops a daemon's core, features and doors. */
 import { dirname } from "@std/path";
 import { FEATURES, SECTIONS } from "../features/registry.ts";
 import { prepareDescriptors } from "../os/descriptors.ts";
@@ -25,9 +25,9 @@ import {
 /**
  * Starts a daemon in this process.
  *
- * @throws {AlreadyRunning} when the lock is held.
- * @throws {SvcError} permission_denied when a file of ours is wider than it may be; validation when
- * a file of the configuration has an error.
+ * @throws {AlreadyRunning} when the lock is held
+ * @throws {SvcError} permission_denied when a file is not private; validation for an invalid
+ * configuration
  */
 export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const { doors, ...runtime } = await compose(options, options);
@@ -35,14 +35,14 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   return { ...runtime, discovery, ports };
 }
 
-/** Starts a worker in this process: a daemon without doors. Throws as {@linkcode startDaemon}. */
+/** Starts a worker, a daemon without doors. Throws as {@linkcode startDaemon}. */
 export async function startWorker(options: RuntimeOptions): Promise<Runtime> {
   const { home, lock } = options.paths;
   for (const own of [home, dirname(dirname(lock)), dirname(lock)]) ensurePrivateDir(own);
   return await compose(options);
 }
 
-/** @param where it listens; a worker does not. */
+/** @param where its doors; a worker has none */
 async function compose(options: RuntimeOptions, where?: DaemonOptions) {
   const { paths, env, log_stderr: stderr } = options;
   using cleanup = new DisposableStack();

@@ -1,4 +1,4 @@
-/** What a daemon has without its features: its sessions, their turns, and what features are given. */
+/** A daemon without its features: its sessions, their turns, and the host of features. */
 import { lazy, Opener } from "../base/lazy.ts";
 import { FEATURES, VERBS } from "../features/registry.ts";
 import { realHome } from "../os/files.ts";
@@ -18,7 +18,7 @@ import { egressOpener, type FindPeer, peerFinder } from "./network.ts";
 import type { RuntimeOptions } from "./runtime.ts";
 import type { DaemonTurns } from "./turns.ts";
 
-export interface CoreParts {
+interface CoreParts {
   options: RuntimeOptions;
   sidecar: boolean;
   has_state_db: boolean;
@@ -33,12 +33,12 @@ export interface CoreParts {
   shutdown(grace_s: number): void;
 }
 
-export interface Core extends Omit<Host, "use">, Disposable {
+interface Core extends Omit<Host, "use">, Disposable {
   readonly jail: Jail;
   readonly findPeer: FindPeer;
 }
 
-/** Makes it; nothing is opened yet. */
+/** Creates the core; nothing is opened yet. */
 export function makeCore(parts: CoreParts): Core {
   const { options, current, log, ids, features, discovery, ports, stopping } = parts;
   const { paths, env, uid, given, allow_private } = options;
@@ -91,7 +91,7 @@ export function makeCore(parts: CoreParts): Core {
     },
     goesOn({ state }, after) {
       const { model, title } = state;
-      // Tasks and missions have their own ways, and an agent keeps its conversation itself.
+      // Tasks and missions resume themselves; agents keep their own conversations.
       if (isWorkTitle(title) || features().agents.some((it) => it.answers(model))) return false;
       const { continue: mode } = config().agent;
       if (after === "asked") return mode !== "never";
@@ -206,7 +206,7 @@ export function makeCore(parts: CoreParts): Core {
   return core;
 }
 
-/** The directories of a PATH that there are. */
+/** The existing directories of a PATH. */
 function directoriesThere(path = ""): string {
   const delimiter = Deno.build.os === "windows" ? ";" : ":";
   return path.split(delimiter).filter((dir) => {

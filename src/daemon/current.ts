@@ -1,4 +1,4 @@
-/** The configuration as it is now, with what follows from it. */
+/** The current configuration and what depends on it. */
 import { Opener } from "../base/lazy.ts";
 import type { Config } from "../config/config.ts";
 import type { ConfigEditor } from "../config/config_editor.ts";
@@ -13,16 +13,15 @@ import type { Env, HomePaths } from "../os/paths.ts";
 import type { Ids } from "../session/ids.ts";
 import type { OpenFeatures } from "../verbs/feature.ts";
 
-export interface CurrentParts {
+interface CurrentParts {
   paths: Pick<HomePaths, "config" | "keys" | "catalogue">;
-  /** The tables of features. */
   sections: readonly Section[];
   env: Env;
   ids: Ids;
   features(): OpenFeatures;
-  /** Called when another configuration is in effect. */
+  /** Called after a change of configuration. */
   onChange(): void;
-  /** Called with every key of a provider that is found. */
+  /** Called with each provider's key. */
   onKey(api_key: string): void;
 }
 
@@ -31,13 +30,13 @@ export class Current {
   #config: Config;
   #models: ModelRegistry;
   readonly #keys: KeyFile;
-  /** Loaded before the first model is given out. */
+  /** Loaded before the first model is used. */
   #known: { prices: typeof import("../models/prices.ts"); catalogue: Catalogue } | undefined;
   readonly #catalogue_file: Opener<CatalogueFile>;
   readonly #toolbelt = new Opener(async () => (await import("../models/toolbelt.ts")).toolbelt);
   readonly #editor: Opener<ConfigEditor>;
 
-  /** @throws {SvcError} validation when daemon.toml has an error. */
+  /** @throws {SvcError} validation for an invalid daemon.toml */
   static async read(parts: CurrentParts): Promise<Current> {
     return new Current(parts, await readConfig(parts.paths.config, parts.sections));
   }
@@ -64,7 +63,7 @@ export class Current {
   readonly models = (): ModelRegistry => this.#models;
   readonly editor = (): Promise<ConfigEditor> => this.#editor.get();
 
-  /** What is known of models; another one once it was downloaded. */
+  /** The model catalogue; may change after a download. */
   readonly catalogue = async (): Promise<Catalogue> => {
     const catalogue = await (await this.#catalogue_file.get()).get();
     const prices = this.#known?.prices ?? await import("../models/prices.ts");
@@ -72,21 +71,21 @@ export class Current {
     return catalogue;
   };
 
-  /** What a model call cost, in USD; for models that were given out. */
+  /** Cost of a call to a resolved model, USD. */
   readonly cost = (model_id: string, usage: Usage): number => {
     if (this.#known === undefined) throw new Error(`${model_id} was not given out`);
     const { prices, catalogue } = this.#known;
     return prices.costUsd(model_id, usage, catalogue, this.#config.prices).usd;
   };
 
-  /** Whether a model has a price; what has none costs 0 in all sums. */
+  /** Whether a model has a price; otherwise it costs 0 in sums. */
   readonly priced = (model_id: string): boolean => {
     if (this.#known === undefined) throw new Error(`${model_id} was not given out`);
     const { prices, catalogue } = this.#known;
     return prices.isPriced(model_id, catalogue, this.#config.prices);
   };
 
-  /** Reads all files again. @throws {SvcError} when one has an error; nothing changes. */
+  /** Reads all files again. @throws {SvcError} when one has an error; then nothing changes */
   readonly reload = async (): Promise<void> => {
     const { paths, sections, features, onChange } = this.#parts;
     const changed = await readConfig(paths.config, sections);

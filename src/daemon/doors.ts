@@ -1,4 +1,4 @@
-/** The doors of a daemon: loopback HTTP, the local socket, and what its features listen on. */
+/** The doors of a daemon: loopback HTTP, the local socket, and listeners of features. */
 import { Guards } from "../doors/guards.ts";
 import { BODY_MAX, httpDoor } from "../doors/http.ts";
 import { serveSocket } from "../doors/socket.ts";
@@ -19,24 +19,23 @@ import type { FindPeer } from "./network.ts";
 import { listenHttp } from "./listen.ts";
 import { listenLocal } from "./listen_local.ts";
 
-/** Where a daemon listens. */
 export interface DoorOptions {
   hostname: string;
   /** 0 picks a free port. */
   port: number;
 }
 
-export interface DoorParts extends DoorOptions {
+interface DoorParts extends DoorOptions {
   paths: HomePaths;
   uid: number;
   dispatcher: Dispatcher;
   log: LogFile;
   config(): Config;
   features: OpenFeatures;
-  /** Takes the ports on which features listen. */
+  /** Filled with the ports of features. */
   ports: Map<string, number>;
   stopping(): boolean;
-  /** Told of the daemon's own address before the first request is answered. */
+  /** Called with the daemon's address before the first request. */
   onListening(discovery: Discovery): void;
   findPeer: FindPeer;
 }
@@ -44,21 +43,21 @@ export interface DoorParts extends DoorOptions {
 export interface Doors {
   readonly discovery: Discovery;
   readonly ports: ReadonlyMap<string, number>;
-  /** Writes the discovery file, and tells that the daemon listens. */
+  /** Writes the discovery file and reports that the daemon listens. */
   announce(): Promise<void>;
-  /** Goes by the configuration as it is now. */
+  /** Applies the current configuration. */
   reconfigure(): void;
-  /** Lets the answers that are on their way out; what is still open then is cut off. */
+  /** Waits briefly for answers in progress, then closes all. */
   close(): Promise<void>;
 }
 
-/** How long answers and events that are on their way may take when the daemon is stopping. */
+/** Time for answers and events in progress when the daemon stops. */
 const DRAIN_MS = 1_000;
 
 /**
  * Opens the doors; closing them removes the discovery file.
  *
- * @throws {SvcError} conflict when an address is taken; permission_denied for a socket that is not ours.
+ * @throws {SvcError} conflict when an address is taken; permission_denied for a foreign socket
  */
 export async function openDoors(parts: DoorParts): Promise<Doors> {
   const { paths, log, dispatcher, features, ports, config, stopping } = parts;
@@ -77,12 +76,12 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
     guards: () => guards,
     stopping,
     log,
-    mcp: async (request) => await (await mcp.get()).handle(request),
+    mcp: async (request) => await (await mcp.get()).http.handle(request),
     sameUser: (peer) => isSameUser(parts, peer, port),
   });
   const { hostname } = parts;
-  // Never the port of the daemon before, unless it is asked for: another user's program may have had
-  // it meanwhile, and left a service worker in the person's browser that would be given the token.
+  // A fresh port by default: another user's program may have had the last one and left a service
+  // worker in the browser, which would get the token.
   const server = listenHttp({ hostname, port, log }, http.handle);
   cleanup.defer(() => void server.close());
   port = server.port;
@@ -126,7 +125,7 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
     reconfigure: () => void (guards = newGuards()),
     async close() {
       http.close();
-      await mcp.opened?.then((host) => host.close(), () => {});
+      await mcp.opened?.then(({ http }) => http.close(), () => {});
       await within(
         Promise.all([socket.close(), server.close(), ...beside.map((it) => it.close())]),
         DRAIN_MS,
@@ -138,10 +137,7 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
   };
 }
 
-/**
- * Whether the client of a connection is this user, and not a program in a sandbox or a container: that
- * one reaches this port, under our own uid, where it shares our network.
- */
+/** Whether a peer is this user, and not a sandbox or container that shares our network and uid. */
 async function isSameUser(
   { findPeer, uid }: DoorParts,
   peer: Endpoint,

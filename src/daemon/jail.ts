@@ -1,4 +1,4 @@
-/** What the work of a daemon's sessions and tasks is jailed with. */
+/** Sandboxes and file tool units for a daemon's work. */
 import { join } from "@std/path";
 import { Opener } from "../base/lazy.ts";
 import type { DecideHost, WayOut } from "../agent/way_out.ts";
@@ -18,27 +18,26 @@ import type { OpenFeatures } from "../verbs/feature.ts";
 import type { Sandboxes } from "./sandboxes.ts";
 import type { WaysOut } from "./way_out.ts";
 
-/** A unit that nothing used for this long is given back. */
+/** Idle time before a unit is closed. */
 const UNIT_IDLE_MS = 30_000;
 
-export interface JailParts {
+interface JailParts {
   config(): Config;
   hub(): Hub;
   features(): OpenFeatures;
-  /** The directory of the daemon's own files, which no tool sees. */
+  /** Directory of the daemon's own files, hidden from tools. */
   runtime_dir: string;
-  /** Where directories of commands lie that outlive one command. */
+  /** Directory for files that outlive a command. */
   spaces: string;
-  /** The person's home directory, where there is one; a real path. */
+  /** Real path of the person's home, if any. */
   home: string | undefined;
-  /** The ports on which this process listens. */
   ports(): number[];
   log: Log;
-  /** Called when the last busy unit has come to rest. */
+  /** Called when the last busy unit comes to rest. */
   onRest(): void;
 }
 
-/** The sandbox of commands and the units of file tools, each made on first use. */
+/** The sandbox of commands and the units of file tools, created lazily. */
 export class Jail implements Disposable {
   readonly #parts: JailParts;
   #pool: UnitPool | undefined;
@@ -87,7 +86,7 @@ export class Jail implements Disposable {
     });
   }
 
-  /** Loads what tells which directories tools see wherever they work. */
+  /** Loads what {@linkcode isShown} needs. */
   async load(): Promise<void> {
     await this.#loaded.get();
   }
@@ -98,29 +97,28 @@ export class Jail implements Disposable {
 
   readonly units = (): Promise<UnitPool> => this.#units.get();
   readonly sandbox = async (): Promise<Sandbox> => (await this.#loaded.get()).confined.get();
-  /** Runs what a person has let out of the sandbox. */
+  /** Runs commands that a person allowed outside of the sandbox. */
   readonly unconfined = async (): Promise<Sandbox> => (await this.#loaded.get()).unconfined.get();
 
-  /** Real paths of the directories that sessions can write. */
+  /** Real paths that sessions can write. */
   readonly writable = (): string[] => {
     const { hub, features } = this.#parts;
     return [...hub().workdirs(), ...features().each("writable").flat()];
   };
 
-  /** The paths that no tool of a working directory may see. */
+  /** Paths to hide from tools in a workdir. */
   readonly hidden = (workdir: string): string[] => {
     const { hub, features, runtime_dir } = this.#parts;
     return [...hub().hiddenFrom(workdir), runtime_dir, ...features().each("hides", workdir).flat()];
   };
 
-  /** What a command in a directory can see. */
   readonly scope = (workdir: string): SandboxScope => ({
     workdir,
     hidden: this.hidden(workdir),
     network: this.#parts.config().sandbox.network === true,
   });
 
-  /** Directories of a session's commands that outlive one command; undefined without a sandbox. */
+  /** Directories for a session's commands; undefined without a sandbox. */
   readonly space = async (session_id: string): Promise<CommandSpace | undefined> => {
     if ((await this.sandbox()).kind === "none") return undefined;
     const { workdir, trust } = (await this.#parts.hub().get(session_id)).state;
@@ -129,7 +127,7 @@ export class Jail implements Disposable {
     return trusted ? { ...space, checkout: this.checkout(workdir) } : space;
   };
 
-  /** What commands of the person's own sessions may know of the checkout around a directory. */
+  /** The part of the checkout around a directory that commands of the person's sessions may see. */
   readonly checkout = (workdir: string): Checkout => {
     const top = checkoutAbove(workdir);
     if (top === undefined) return { top, hidden: [] };
@@ -143,7 +141,7 @@ export class Jail implements Disposable {
     };
   };
 
-  /** Opens the proxy for one command; undefined if commands get no network, or all of it. */
+  /** Opens a command's proxy; undefined with no or full network. */
   readonly wayOut = async (
     session_id: string,
     decide?: DecideHost,
@@ -169,12 +167,12 @@ export class Jail implements Disposable {
     this.#sandboxes?.sessionEnded(session_id);
   }
 
-  /** Has the next command of a session find the directories that belong to where it works now. */
+  /** Makes the next command use the session's new directories. */
   sessionMoved(session_id: string): void {
     this.#spaces.opened?.then((spaces) => spaces.forget(session_id), () => {});
   }
 
-  /** Removes the temporary files of a session's commands, also those of an earlier daemon. */
+  /** Removes temporary files of a session's commands, also from an earlier daemon. */
   async sessionDeleted(session_id: string): Promise<void> {
     await (await this.#spaces.opened)?.sessionEnded(session_id);
     await removeTree(join(this.#parts.spaces, "tmp", session_id));

@@ -3,7 +3,7 @@ import { HttpListener, type HttpListenerOptions } from "../net/http_listener.ts"
 
 type Handle = Deno.ServeHandler<Deno.NetAddr>;
 
-/** Binds the loopback listener. @throws {SvcError} conflict when the port is taken. */
+/** Binds the loopback listener. @throws {SvcError} conflict when the port is taken */
 export function listenHttp(options: HttpListenerOptions, handle: Handle): HttpListener {
   try {
     return new HttpListener(options, handle);

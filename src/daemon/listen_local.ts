@@ -1,4 +1,4 @@
-/** Listening on the local socket, for connections of this user alone. */
+/** Listens on the local socket, for this user only. */
 import { delay } from "@std/async";
 import { lazy } from "../base/lazy.ts";
 import { foreignPeerCheck } from "../doors/peer.ts";
@@ -10,18 +10,17 @@ import type { HomePaths } from "../os/paths.ts";
 
 const ACCEPT_AGAIN_MS = 500;
 
-export interface LocalSocketOptions {
+interface LocalSocketOptions {
   paths: Pick<HomePaths, "runtime_dir" | "socket">;
   uid: number;
   log: Log;
 }
 
 /**
- * Listens on the local socket; connections of other users are shut down before anything of them is
- * read.
+ * Listens on the local socket. Connections of other users are shut down before anything is read.
  *
- * @throws {SvcError} permission_denied when something else than our own socket is in its place;
- * conflict when a daemon of another home has it; validation when its path is too long.
+ * @throws {SvcError} permission_denied when something else is in the socket's place; conflict when
+ * another home's daemon has it; validation when its path is too long
  */
 export async function listenLocal(options: LocalSocketOptions): Promise<LocalListener> {
   const { paths, log } = options;
@@ -50,10 +49,7 @@ async function listenUnix({ paths, uid, log }: LocalSocketOptions): Promise<Loca
   };
 }
 
-/**
- * Connections as they come, each after `check`, without which it is closed. Out of descriptors none
- * can be taken, or checked, but again once there are some.
- */
+/** Yields connections that pass `check`; waits while descriptors are lacking. */
 async function* accepted(
   listener: Deno.UnixListener,
   log: Log,
@@ -80,10 +76,7 @@ async function* accepted(
   }
 }
 
-/**
- * Binds the socket: 0600 from the moment it exists, in a 0700 directory. A socket file that nobody
- * answers at was left by a daemon that is gone, and is replaced.
- */
+/** Binds the socket, 0600 in a 0700 directory. Replaces one that a dead daemon left. */
 async function bindUnix(
   { runtime_dir, socket: path }: LocalSocketOptions["paths"],
 ): Promise<Deno.UnixListener> {
@@ -106,7 +99,7 @@ async function bindUnix(
   }
 }
 
-/** Whether something takes connections at a socket. */
+/** Whether a socket accepts connections. */
 async function isAnswered(path: string): Promise<boolean> {
   try {
     const conn = await Deno.connect({ transport: "unix", path });

@@ -1,18 +1,14 @@
-/** How a daemon sees the connections of this machine, and how its work gets out. */
+/** Peers of local connections, and network access of tasks. */
 import { Opener } from "../base/lazy.ts";
 import type { Egress } from "../net/egress.ts";
 import type { Endpoint, TcpPeer } from "../os/tcp_peer.ts";
 
-/** Whose a connection is that is not there, or not established. */
+/** The peer of a missing or unestablished connection. */
 const NOBODY: TcpPeer = { uid: -1, inode: "" };
 
-/**
- * Finds who is at the other end of a connection of this machine; undefined where the system cannot
- * tell. One that is not there belongs to nobody.
- */
+/** Finds the peer of a local connection; undefined where the system cannot tell. */
 export type FindPeer = (peer: Endpoint, own: Endpoint) => Promise<TcpPeer | undefined>;
 
-/** Makes what finds peers. */
 export function peerFinder(): FindPeer {
   const finder = new Opener(async () => (await import("../os/tcp_peer.ts")).tcpPeerFinder());
   return async (peer, own) => {
@@ -21,16 +17,15 @@ export function peerFinder(): FindPeer {
   };
 }
 
-export interface EgressParts {
+interface EgressParts {
   uid: number;
   findPeer: FindPeer;
   /** Whether hired work may reach loopback, link-local and private addresses. */
   allow_private: boolean;
-  /** The ports on which this process listens. */
   ports(): number[];
 }
 
-/** Makes what opens the way out of one task; hired ones may not go everywhere. */
+/** Returns a function that opens a task's network access; hired ones are limited. */
 export function egressOpener(parts: EgressParts): (hired: boolean) => Promise<Egress> {
   const { uid, findPeer, allow_private, ports } = parts;
   return async (hired) => {

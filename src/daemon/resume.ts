@@ -1,10 +1,10 @@
-/** What a daemon takes up again once its sessions are back. */
+/** Resumes work once the sessions are restored. */
 import { messageOf } from "../protocol/errors.ts";
 import type { Log } from "../os/log.ts";
 import type { Hub } from "../session/hub.ts";
 import type { OpenFeatures } from "../verbs/feature.ts";
 
-/** Has turns that were cut off go on, and features continue after `restored`; nothing waits for it, failures are logged. */
+/** Continues cut-off turns and features after `restored`, in the background; logs failures. */
 export function resumeAfter(
   restored: Promise<void>,
   hub: Hub,

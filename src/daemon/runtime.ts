@@ -1,11 +1,10 @@
-/** What the processes that run sessions and tasks are told, and what one holds of them. */
+/** Options and handles of processes that run sessions and tasks. */
 import type { Log } from "../os/log.ts";
 import type { Env, HomePaths } from "../os/paths.ts";
 import type { Discovery } from "../protocol/discovery.ts";
 import type { GivenOption } from "../verbs/host.ts";
 import type { DoorOptions } from "./doors.ts";
 
-/** What every process that runs sessions and tasks is told. */
 export interface RuntimeOptions {
   paths: HomePaths;
   env: Env;
@@ -14,20 +13,20 @@ export interface RuntimeOptions {
   log_stderr: boolean;
   /** Whether hired work may reach loopback, link-local and private addresses. */
   allow_private: boolean;
-  /** What the command line gives features. */
+  /** Options from the command line for features. */
   given: readonly GivenOption[];
-  /** Told once, when it begins to stop. */
+  /** Called once, when it begins to stop. */
   onStopping?(grace_s: number): void;
 }
 
 export interface DaemonOptions extends RuntimeOptions, DoorOptions {
-  /** Whether a desktop shell brought it, as its child. */
+  /** Whether a desktop shell started it as its child. */
   sidecar: boolean;
 }
 
 export interface Runtime {
   readonly log: Log;
-  /** Begins a graceful stop; a second call changes nothing. */
+  /** Starts a graceful stop; a second call changes nothing. */
   shutdown(grace_s: number): void;
   /** Resolves when everything is stopped and recorded. */
   readonly stopped: Promise<void>;
@@ -35,11 +34,10 @@ export interface Runtime {
 
 export interface Daemon extends Runtime {
   readonly discovery: Discovery;
-  /** The ports on which features listen, by the names of the features. */
+  /** Ports of features, by name. */
   readonly ports: ReadonlyMap<string, number>;
 }
 
-/** Another daemon of this user runs. */
 export class AlreadyRunning extends Error {
   override name = "AlreadyRunning";
 }

@@ -1,22 +1,22 @@
-/** Where the commands of a daemon's sessions run, and the limits that they share. */
+/** Sandboxes of sessions' commands, and their shared limits. */
 import { Opener } from "../base/lazy.ts";
 import type { Config } from "../config/config.ts";
 import { openSessionLimits } from "../jail/open_limits.ts";
 import { detectSandbox, type Sandbox, shownTo } from "../jail/sandbox.ts";
 import type { SessionLimits } from "../jail/session_limits.ts";
 
-export interface SandboxesParts {
+interface SandboxesParts {
   config(): Config;
-  /** Real paths of the directories that sessions can write. */
+  /** Real paths that sessions can write. */
   writable(): string[];
 }
 
-/** The sandbox of commands, and the one that confines nothing; each is made on first use. */
+/** The sandbox of commands, and one that confines nothing, created lazily. */
 export class Sandboxes implements Disposable {
-  /** As {@linkcode shownTo}. */
+  /** See {@linkcode shownTo}. */
   readonly isShown: (path: string) => boolean = shownTo(Deno.env.toObject());
   readonly confined: Opener<Sandbox>;
-  /** Runs what a person has let out of the sandbox. */
+  /** Runs commands that a person allowed outside of the sandbox. */
   readonly unconfined: Opener<Sandbox>;
   readonly #limits: SessionLimits | undefined;
   #found: Sandbox | undefined;
@@ -30,7 +30,7 @@ export class Sandboxes implements Disposable {
     this.unconfined = new Opener(() => detect("none"));
   }
 
-  /** As {@linkcode Sandbox.runsAbove}. */
+  /** See {@linkcode Sandbox.runsAbove}. */
   runsAbove(directory: string): string | undefined {
     return this.#found?.runsAbove(directory);
   }

@@ -1,4 +1,4 @@
-/** The order in which the parts of a daemon stop. */
+/** Stops the parts of a daemon in order. */
 import { messageOf } from "../protocol/errors.ts";
 import type { Log } from "../os/log.ts";
 import type { Hub } from "../session/hub.ts";
@@ -6,24 +6,20 @@ import type { OpenFeatures } from "../verbs/feature.ts";
 import type { Doors } from "./doors.ts";
 import type { Jail } from "./jail.ts";
 
-export interface StopParts {
+interface StopParts {
   log: Log;
   hub: Hub;
   jail: Jail;
   features: OpenFeatures;
-  /** Undefined where it does not listen, or not yet. */
+  /** Undefined before or without listening. */
   doors(): Doors | undefined;
 }
 
-/**
- * Stops everything that was opened; resolves when it is recorded.
- *
- * @param grace_ms time for work to reach a safe point.
- */
+/** Stops everything and records it. @param grace_ms time for work to reach a safe point */
 export async function stopAll(parts: StopParts, grace_ms: number): Promise<void> {
   const { log, hub, jail, features: { all } } = parts;
   const until = performance.now() + grace_ms;
-  /** A part that does not stop as it should keeps no other from it. */
+  /** One part's failure must not keep others from stopping. */
   const step = async (what: string, done: Promise<unknown> | undefined) => {
     try {
       await done;
@@ -31,7 +27,7 @@ export async function stopAll(parts: StopParts, grace_ms: number): Promise<void>
       log.error(`stopping ${what} failed`, { error: messageOf(error) });
     }
   };
-  // What needs sessions that run may use half of the time, the other is the turns'.
+  // Work that needs running sessions gets half of the time, the turns the rest.
   await Promise.all(all.map(({ name, finish }) => step(name, finish?.(grace_ms / 2))));
   await Promise.all(all.map(({ name, quiesce }) => step(name, quiesce?.())));
   await step("the sessions", hub.stop(Math.max(until - performance.now(), 0)));

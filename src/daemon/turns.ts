@@ -1,4 +1,4 @@
-/** The turns of models: their loop, with the tools of this program and of its features. */
+/** Turns of models, with the tools of this program and its features. */
 import { compactNow, type LoopParts, turnRunner } from "../agent/loop.ts";
 import { limitsOf } from "../models/limits.ts";
 import { realHome } from "../os/files.ts";
@@ -9,15 +9,14 @@ import type { OpenFeatures } from "../verbs/feature.ts";
 import type { Host } from "../verbs/host.ts";
 
 export interface DaemonTurns {
-  /** Runs a turn of a session whose model is asked from here. */
   runTurn: ReturnType<typeof turnRunner>;
-  /** Makes the conversation of such a session shorter between its turns. */
+  /** Shortens a conversation between turns. */
   compact: NonNullable<SessionParts["compact"]>;
-  /** The tools of every session. */
+  /** Tools for every session. */
   builtin: readonly Tool[];
 }
 
-/** Makes what runs the turns of models. */
+/** Prepares to run turns of models. */
 export async function openTurns(
   host: Omit<Host, "use">,
   features: OpenFeatures,
@@ -36,7 +35,7 @@ export async function openTurns(
     async egress(session_id) {
       const { trust } = (await hub.get(session_id)).state;
       if (trust !== "trusted") return await host.openEgress(true);
-      // A proxy of the person's knows ways that this program does not.
+      // The person's proxy may know other routes.
       const { goesThroughProxy } = await import("../net/proxy_env.ts");
       return goesThroughProxy(env) ? undefined : await host.openEgress(false);
     },

@@ -1,4 +1,4 @@
-/** Network access for commands that may reach allowed hosts only. */
+/** Network access to allowed hosts for commands. */
 import { join } from "@std/path";
 import type { DecideHost, WayOut } from "../agent/way_out.ts";
 import type { Config } from "../config/config.ts";
@@ -10,10 +10,10 @@ import { ensurePrivateDir } from "../os/files.ts";
 import { messageOf, SvcError } from "../protocol/errors.ts";
 import type { SessionState } from "../session/session_state.ts";
 
-export interface WayOutParts {
+interface WayOutParts {
   config(): Config;
   sandbox(): Promise<Sandbox>;
-  /** Where the sockets are; it is this program's alone. */
+  /** Private directory for the sockets. */
   directory: string;
   ports(): number[];
 }
@@ -21,7 +21,7 @@ export interface WayOutParts {
 /** Hosts on a command's own loopback. */
 const DIRECT = ["localhost", "127.0.0.1", "::1"];
 
-/** Opens the ways out of commands. */
+/** Opens network access for commands. */
 export class WaysOut {
   readonly #parts: WayOutParts;
   readonly #all = { connections: 0 };
@@ -31,15 +31,15 @@ export class WaysOut {
     this.#parts = parts;
     const { directory } = parts;
     ensurePrivateDir(directory);
-    // Sockets that a killed daemon left behind.
+    // Left by a killed daemon.
     for (const { name } of Deno.readDirSync(directory)) Deno.removeSync(join(directory, name));
   }
 
   /**
-   * Opens the proxy for one command. The caller disposes of it when the command has ended.
+   * Opens the proxy for one command; the caller disposes of it.
    *
-   * @param decide decides about hosts beside the list, such as by asking the person
-   * @returns undefined where commands get no network, or all of it
+   * @param decide decides about other hosts, such as by asking the person
+   * @returns undefined with no or full network
    * @throws {SvcError} unavailable when it cannot be opened
    */
   async open(

@@ -1,34 +1,30 @@
 /**
- * The web app (product.md): its built files, from `deno task web`, at `/` and `/assets/`. They are
- * beside the source or inside the compiled binary, and are read on demand, so a daemon whose app
- * nobody opens keeps none of them in memory.
+ * The web app (product.md): files built by `deno task web`, at `/` and `/assets/`. They are next to
+ * the source or inside the binary, and are read on demand, to save memory.
  */
 import { acceptsEncodings, ifNoneMatch } from "@std/http";
 import { SvcError } from "../protocol/errors.ts";
 
-/** The compressions of a file by their HTTP names, with the endings of the files. */
+/** Compressions by HTTP name, with their file endings. */
 export const CODINGS = { br: ".br", gzip: ".gz" } as const;
 export type Coding = keyof typeof CODINGS;
 
-/** One file of the build, stored compressed: a file `<hash><ending>` for each coding. */
+/** A file of the build, stored once per coding as `<hash><ending>`. */
 export interface Asset {
-  /** The available codings, preferred one first; always includes gzip. */
+  /** Preferred one first; always includes gzip. */
   codings: Coding[];
   type: string;
-  /** Of its content. */
   hash: string;
   /** Whether its path changes with its content. */
   immutable: boolean;
 }
 
-/** The files of a build by path; `/` is the page itself. */
+/** Files by path; `/` is the page. */
 export type Manifest = Record<string, Asset>;
 
 const PAGE = "/";
 
-/**
- * As in product.md. The HTML has it too, except for frame-ancestors, which works only in a header.
- */
+/** From product.md; also in the HTML, except for frame-ancestors, which needs a header. */
 export const CONTENT_SECURITY_POLICY = [
   "default-src 'self'",
   "connect-src 'self' ws://127.0.0.1:* http://127.0.0.1:*",
@@ -45,8 +41,7 @@ const PAGE_HEADERS = {
 };
 
 /**
- * Answers a GET or HEAD for a file of the app. Any path that a browser opens as a page gets the
- * page, which selects the view.
+ * Answers a GET or HEAD for a file of the app. Pages get the same HTML, which selects the view.
  *
  * @param base_headers headers of every response of the listener
  * @returns undefined when the app has nothing at this path
@@ -76,7 +71,7 @@ export function appResponse(
   if (known !== null && !ifNoneMatch(known, etag)) {
     return new Response(null, { status: 304, headers });
   }
-  // Synchronously: these files are a few kilobytes, and a page requests all of them together.
+  // Synchronous: the files are a few kilobytes, and a page requests them all at once.
   const file = Deno.readFileSync(new URL(asset.hash + CODINGS[coding ?? "gzip"], distUrl()));
   if (coding) return new Response(file, { headers: { ...headers, "content-encoding": coding } });
   const plain = new Blob([file]).stream().pipeThrough(new DecompressionStream("gzip"));
@@ -86,7 +81,7 @@ export function appResponse(
 /** @returns undefined when the client accepts only the uncompressed file */
 function codingFor(request: Request, { codings }: Asset): Coding | undefined {
   if (!request.headers.has("accept-encoding")) return undefined;
-  // One at a time: browsers give all codings the same weight, so svc picks the smallest.
+  // One at a time: browsers weigh all codings the same, so svc picks the smallest.
   return codings.find((coding) => acceptsEncodings(request, coding) === coding);
 }
 
@@ -107,7 +102,7 @@ function readManifest(): Manifest {
   }
 }
 
-/** Reports whether a browser requests a page, rather than a program data. */
+/** Whether a browser requests a page, rather than a program data. */
 function isPage({ headers }: Request, pathname: string): boolean {
   return !/^\/(v1|api|assets|mcp)(\/|$)/.test(pathname) &&
     (headers.get("accept") ?? "").includes("text/html");

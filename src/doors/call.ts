@@ -1,4 +1,4 @@
-/** Calls a verb by its name, for doors whose protocols have more than calls of verbs. */
+/** Typed calls of verbs by name. */
 import type { TypedVerbs } from "../features/verb_types.ts";
 import { callsOf } from "../verbs/call.ts";
 

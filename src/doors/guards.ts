@@ -1,20 +1,16 @@
-/**
- * Decides which requests the loopback listener accepts (product.md Authentication, contract.md
- * section 2).
- */
+/** Which requests the listener accepts (product.md Authentication, contract.md section 2). */
 
-/** The inputs of the guards. */
-export interface GuardOptions {
+interface GuardOptions {
   port: number;
   token: string;
-  /** Additional origins from daemon.toml. */
+  /** Further origins from daemon.toml. */
   allowed_origins: readonly string[];
 }
 
-/** The checks of one daemon; cheap enough for every request. */
+/** The checks of one daemon; cheap. */
 export class Guards {
   readonly #hosts: ReadonlySet<string>;
-  /** The beginnings of URLs that name this listener. */
+  /** Starts of URLs that name this listener. */
   readonly #starts: readonly string[];
   readonly #origins: ReadonlySet<string>;
   readonly #readable: ReadonlySet<string>;
@@ -32,28 +28,24 @@ export class Guards {
   }
 
   /**
-   * Host pin, against DNS rebinding. A target in absolute form has its own authority, which takes
-   * precedence over the header (RFC 9112, 3.2.2): both must name this listener. In HTTP/2, the target
-   * alone names it: by its address, because the server gives `localhost` to a request of HTTP/1.1 that
-   * names no host at all.
+   * Host pin, against DNS rebinding. An absolute target overrides the header (RFC 9112, 3.2.2),
+   * so both must name this listener. In HTTP/2 there is only the target. It must have the address,
+   * because the server gives `localhost` to a HTTP/1.1 request without any host.
    */
   host({ headers, url }: Pick<Request, "headers" | "url">): boolean {
     const host = headers.get("host");
     if (host === null) return startsAt(url, this.#starts[0]);
     if (!this.#hosts.has(host)) return false;
-    // Nearly always it has no authority of its own.
+    // Nearly always the target has no authority of its own.
     return startsAt(url, `http://${host}`) || this.#starts.some((start) => startsAt(url, start));
   }
 
-  /** Origin pin; a request without Origin comes from a client that is not a browser. */
+  /** Origin pin; a request without Origin does not come from a browser. */
   origin(origin: string | null): boolean {
     return origin === null || this.#origins.has(origin);
   }
 
-  /**
-   * Reports whether pages of an origin may read responses: those in daemon.toml and the desktop
-   * shell. Never `null`, which any sandboxed page has.
-   */
+  /** Whether pages of an origin may read responses. Never `null`, which any sandboxed page has. */
   readable(origin: string): boolean {
     return this.#readable.has(origin);
   }
@@ -70,34 +62,30 @@ export class Guards {
     return difference === 0;
   }
 
-  /** Checks the bearer token of a request. */
   bearer(headers: Headers): boolean {
     const [, token] = headers.get("authorization")?.match(/^Bearer +([^\s]+)$/i) ?? [];
     return this.token(token);
   }
 }
 
-/** Whether a URL begins with a scheme and an authority, and not with a longer one. */
+/** Whether a URL starts with exactly this scheme and authority. */
 function startsAt(url: string, start: string): boolean {
   return url.startsWith(start) &&
     (url.length === start.length || "/?#".includes(url[start.length]));
 }
 
-/** Returns the subprotocols that a WebSocket client offers, in its order. */
+/** The subprotocols that a WebSocket client offers, in order. */
 export function offeredProtocols(headers: Headers): string[] {
   return (headers.get("sec-websocket-protocol") ?? "").split(",").map((it) => it.trim())
     .filter((it) => it !== "");
 }
 
 /** The response to a WebSocket upgrade. */
-export type Upgrade =
+type Upgrade =
   | { refuse: 401 }
   | { protocol: string; migration: boolean };
 
-/**
- * Decides an upgrade whose Host and Origin are accepted: the client must offer `svc.bearer` and the
- * token; then the version is chosen (contract.md section 2).
- */
+/** Checks an upgrade's token and picks a version (contract.md section 2). */
 export function decideUpgrade(offered: readonly string[], guards: Guards): Upgrade {
   const at = offered.indexOf("svc.bearer");
   if (at < 0 || !guards.token(offered[at + 1])) return { refuse: 401 };

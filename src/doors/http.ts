@@ -1,4 +1,4 @@
-/** The loopback HTTP listener: who is let in, and the frequent requests; `routes.ts` has the rest. */
+/** The loopback HTTP listener: access, and frequent requests; `routes.ts` has the rest. */
 import type { Log } from "../os/log.ts";
 import { SvcError, toSvcError } from "../protocol/errors.ts";
 import { Opener } from "../base/lazy.ts";
@@ -14,16 +14,16 @@ export interface HttpOptions {
   guards(): Guards;
   /** Whether the daemon is stopping and accepts no new requests. */
   stopping(): boolean;
-  /** Answers a request for `/mcp` whose Host, Origin and token are accepted. */
+  /** Answers an accepted request for `/mcp`. */
   mcp(request: Request): Promise<Response>;
-  /** Whether the peer of a connection is this user; true when the system cannot tell. */
+  /** Whether a peer is this user; true when the system cannot tell. */
   sameUser(peer: Deno.NetAddr): Promise<boolean>;
 }
 
-/** The close code when the daemon is stopping (RFC 6455, section 7.4.1). */
+/** Close code when the daemon stops (RFC 6455, section 7.4.1). */
 const CLOSE_GOING_AWAY = 1001;
 
-/** The largest request body in bytes (contract.md section 2). */
+/** Largest request body, bytes (contract.md section 2). */
 export const BODY_MAX = 8 * 1024 * 1024;
 
 const PREFLIGHT_HEADERS = {
@@ -32,7 +32,7 @@ const PREFLIGHT_HEADERS = {
     "Authorization, Content-Type, Last-Event-ID, Mcp-Session-Id, Mcp-Protocol-Version",
   "access-control-max-age": "600",
 };
-/** No page of another origin may embed it, and no cache may store it. */
+/** For secrets: no embedding by other origins, no caching. */
 const SECRET_HEADERS = {
   "cross-origin-resource-policy": "same-origin",
   "cache-control": "no-store",
@@ -47,20 +47,19 @@ export interface HttpDoor {
   close(): void;
 }
 
-/** What the routes share with the listener. */
+/** Shared by the routes and the listener. */
 export interface RouteParts {
   caller: Caller;
-  /** The largest body of a request, in bytes. */
+  /** Bytes. */
   body_max: number;
   sockets: Set<OpenSocket>;
-  /** @throws {SvcError} unauthenticated without the token. */
+  /** @throws {SvcError} unauthenticated without the token */
   authenticated(request: Request): void;
   respond(verb: Verb, result: unknown): Response;
-  /** The answer to a request that failed. */
+  /** The answer to a failed request. */
   failed(thrown: unknown, path: string): Response;
 }
 
-/** Creates the door of the loopback listener. */
 export function httpDoor(options: HttpOptions): HttpDoor {
   const { dispatcher, guards } = options;
   const caller: Caller = { via: "http" };
@@ -114,7 +113,7 @@ export function httpDoor(options: HttpOptions): HttpDoor {
     return errorResponse(error);
   };
 
-  // Routes without parameters by path, so that frequent requests skip the router.
+  // Routes without parameters, so that frequent requests skip the router.
   const plain = new Map<string, Verb>();
   for (const verb of dispatcher.verbs.values()) {
     if (verb.rest === undefined) continue;
@@ -157,7 +156,7 @@ export function httpDoor(options: HttpOptions): HttpDoor {
     const response = preflight
       ? new Response(null, { status: 204, headers: { ...BASE_HEADERS, ...PREFLIGHT_HEADERS } })
       : await route(request, info);
-    // The response to an upgrade belongs to the socket.
+    // An upgrade's response belongs to the socket.
     if (response.status === 101) return response;
     response.headers.set("access-control-allow-origin", origin);
     response.headers.set("access-control-expose-headers", "Mcp-Session-Id");
@@ -179,7 +178,7 @@ export function httpDoor(options: HttpOptions): HttpDoor {
   };
 }
 
-/** Returns path and query of an absolute URL, as they were sent. */
+/** Path and query of an absolute URL, as sent. */
 function pathOf(url: string): string {
   return url.slice(url.indexOf("/", url.indexOf("//") + 2));
 }

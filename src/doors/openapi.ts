@@ -1,10 +1,9 @@
-/** The OpenAPI 3.1 description of the loopback listener, made from the verbs. */
+/** The OpenAPI 3.1 description of the listener, from the verbs. */
 import * as z from "zod";
 import { CAPS, TOOLSETS } from "../protocol/schemas/mcp.ts";
 import type { Verb } from "../verbs/define.ts";
 import { PROTOCOL_VERSION, VERSION } from "../protocol/version.ts";
 
-/** A JSON value of the document. */
 export type Json = { [name: string]: unknown };
 
 const ERROR: Json = {
@@ -42,7 +41,7 @@ const JSON_RPC: Json = {
 };
 
 /**
- * Describes the verbs that have a route, and the routes beside them.
+ * Describes the verbs with a route, and the other routes.
  *
  * @example
  * ```ts
@@ -94,7 +93,7 @@ export function openApi(verbs: Iterable<Verb>): Json {
   };
 }
 
-/** Converts a route's path into OpenAPI's form: `{name}` for `:name`. */
+/** Converts `:name` to OpenAPI's `{name}`. */
 export function openApiPath(path: string): string {
   return path.replace(/:(\w+)/g, "{$1}");
 }
@@ -193,9 +192,7 @@ function rpc(verbs: Iterable<Verb>): Json {
   };
 }
 
-/**
- * Describes the streamable HTTP transport of the Model Context Protocol, which specifies the rest.
- */
+/** Describes streamable HTTP of the Model Context Protocol, which specifies the rest. */
 function mcp(): Record<string, Json> {
   const stream = { "text/event-stream": { schema: { type: "string" } } };
   const session = parameter("Mcp-Session-Id", "header", false, {

@@ -1,19 +1,17 @@
 /**
- * Checks the credentials of peers on the local socket. It cannot check one given connection, so it
- * checks every accepted connection of the process: connections of another user, and of programs in
- * a sandbox or container, are shut down and their data is discarded. It runs after each accept and
- * before anything is read, so svc never acts on a byte of theirs.
+ * Checks peers on the local socket. It cannot check a given connection, so it checks all accepted
+ * connections of the process. Those of other users, or from a sandbox or container, are shut down
+ * and their data discarded. It runs after each accept, before anything is read.
  */
 import { isInOwnNamespace } from "../os/process.ts";
 import { type Peer, unixSockets } from "../os/unix_peer.ts";
 
 /**
- * Returns the check for the connections accepted at `path`.
+ * Returns the check for connections accepted at `path`.
  *
- * @param uid the only user who may connect
+ * @param uid the only accepted user
  * @param onForeign called with each connection that was shut down
- * @returns undefined when the system does not report credentials; then only the socket's mode
- * protects it
+ * @returns undefined when the system reports no credentials; then the socket's mode protects it
  */
 export function foreignPeerCheck(
   path: string,
@@ -22,8 +20,7 @@ export function foreignPeerCheck(
 ): (() => void) | undefined {
   const sockets = unixSockets();
   if (sockets === undefined) return undefined;
-  // Peers that were accepted before: their process may have ended since and left the connection to
-  // another.
+  // Checked peers: their process may have ended and passed the connection on.
   let known = new Set<string>();
   return () => {
     const seen = new Set<string>();

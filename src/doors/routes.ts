@@ -1,6 +1,6 @@
 /**
- * The routes of the loopback listener: those made from the verbs, `/v1/rpc`, `/mcp`, SSE,
- * WebSocket and the web app. Loaded at the first request for one of them.
+ * The routes of the loopback listener: verbs, `/v1/rpc`, `/mcp`, SSE, WebSocket and the web app.
+ * Loaded lazily.
  */
 import { type Context as HonoContext, Hono } from "hono";
 import { SvcError } from "../protocol/errors.ts";
@@ -17,7 +17,7 @@ import {
 } from "../net/answers.ts";
 import type { HttpDoor, HttpOptions, RouteParts } from "./http.ts";
 
-/** Returns what answers requests that the guards have let in. */
+/** Returns the handler of accepted requests. */
 export function routesOf(options: HttpOptions, parts: RouteParts): HttpDoor["handle"] {
   const { dispatcher, guards } = options;
   const { caller, body_max, sockets, authenticated, respond, failed } = parts;
@@ -92,7 +92,7 @@ export function routesOf(options: HttpOptions, parts: RouteParts): HttpDoor["han
 
   let description: Promise<string> | undefined;
   app.get("/v1/openapi.json", async () => {
-    // Created on demand, because it takes as long as a start of the daemon.
+    // Created lazily: it takes as long as a start of the daemon.
     description ??= import("./openapi.ts").then(({ openApi }) =>
       JSON.stringify(openApi(dispatcher.verbs.values()))
     );
@@ -127,7 +127,7 @@ export function routesOf(options: HttpOptions, parts: RouteParts): HttpDoor["han
 
 type Params = Record<string, unknown>;
 
-/** Returns a verb's parameters from path, query and body. */
+/** A verb's parameters from path, query and body. */
 async function restParams(c: HonoContext, verb: Verb, body_max: number): Promise<Params> {
   const path = c.req.param() as Record<string, string>;
   if (verb.rest!.method !== "POST") return { ...queryParams(c.req.query()), ...path };
@@ -138,7 +138,7 @@ async function restParams(c: HonoContext, verb: Verb, body_max: number): Promise
   return { ...jsonObject(text), ...path };
 }
 
-/** Parses query values as JSON (`true`, `10`), or keeps them as strings. */
+/** Parses query values as JSON (`true`, `10`), or keeps the strings. */
 function queryParams(query: Record<string, string>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(query).map((

@@ -9,34 +9,31 @@ import { LineWriter } from "../base/line_writer.ts";
 import type { LocalConn, LocalListener } from "../os/local_socket.ts";
 import type { Log } from "../os/log.ts";
 
-/** The longest line in bytes (contract.md section 2). */
+/** Longest line, bytes (contract.md section 2). */
 const LINE_MAX = 8 * 1024 * 1024;
 const TOO_LONG =
   '{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"the line is longer than 8 MiB","data":{"svc_code":"payload_too_large"}}}';
-/** The most characters of answers that a peer may leave unread while it sends more requests. */
+/** Unread characters above which a peer's requests are not read. */
 const UNREAD_MAX = 16 * 1024 * 1024;
-/** How long a peer that has closed its side, or has disconnected, still gets answers. */
+/** Time for last answers to a peer that closed its side. */
 const LAST_ANSWERS_MS = 2_000;
 
-/**
- * The method in a connection's first line that switches it to MCP. MCP messages follow, one per
- * line, in the same framing.
- */
+/** The method in a connection's first line that switches it to MCP, with the same framing. */
 const MCP_METHOD = "$/mcp";
 
-export interface SocketOptions {
+interface SocketOptions {
   dispatcher: Dispatcher;
-  /** Serves MCP to a connection. @throws {SvcError} validation for invalid options. */
+  /** Serves MCP to a connection. @throws {SvcError} validation for invalid options */
   serveMcp(options: unknown, send: Send): Promise<Receiver>;
   log: Log;
 }
 
-export interface SocketDoor {
-  /** Closes the listener, sends every connection's last lines, and closes them. */
+interface SocketDoor {
+  /** Closes the listener, and all connections after their last lines. */
   close(): Promise<void>;
 }
 
-/** Serves a listening socket, whose connections all belong to the daemon's own user. */
+/** Serves a socket whose connections all belong to the daemon's user. */
 export function serveSocket(listener: LocalListener, options: SocketOptions): SocketDoor {
   const { log } = options;
   const open = new Map<LocalConn, LineWriter>();
@@ -91,10 +88,10 @@ async function serveConn(
         .finally(() => answering.delete(answered));
       answering.add(answered);
       if (answering.size >= CALLS_MAX) await Promise.race(answering);
-      // Does not read from a peer that does not read.
+      // Do not read from a peer that does not read.
       if (writer.waiting > UNREAD_MAX) await writer.idle();
     }
-    // A peer that sends no more may still wait for answers.
+    // The peer may still wait for answers.
     if (answering.size > 0) {
       await deadline(Promise.all(answering), LAST_ANSWERS_MS).catch(() => {});
     }
@@ -109,19 +106,19 @@ interface McpTurn {
   params?: unknown;
 }
 
-/** Returns the options of a connection that switches to MCP; undefined for any other line. */
+/** The options of a switch to MCP; undefined for other lines. */
 function mcpTurn(line: string): McpTurn | undefined {
   if (!line.includes(MCP_METHOD)) return undefined;
   try {
     const { id = null, method, params } = JSON.parse(line);
     return method === MCP_METHOD ? { id, params } : undefined;
   } catch {
-    // The connection itself reports the error.
+    // The connection reports the error.
     return undefined;
   }
 }
 
-/** @returns undefined when the switch is refused; the connection stays as it was */
+/** @returns undefined when the switch is refused */
 async function turnToMcp(
   { id, params }: McpTurn,
   serveMcp: SocketOptions["serveMcp"],
@@ -136,10 +133,7 @@ async function turnToMcp(
   }
 }
 
-/**
- * Reads what a refused peer still sends, for a moment: closing a socket with unread bytes resets
- * the connection, and the peer could miss the reason.
- */
+/** Reads the rest from a refused peer: unread bytes would reset the connection early. */
 async function discardRest(conn: LocalConn): Promise<void> {
   const discard = async () => {
     await conn.closeWrite();
@@ -149,7 +143,7 @@ async function discardRest(conn: LocalConn): Promise<void> {
   await deadline(discard(), LAST_ANSWERS_MS).catch(() => {});
 }
 
-/** Yields the lines of a connection; undefined for a line that is too long, and then ends. */
+/** Yields a connection's lines; ends with undefined for a too long one. */
 async function* lines(conn: LocalConn): AsyncGenerator<string | undefined> {
   const decoder = new TextDecoder();
   const chunk = new Uint8Array(64 * 1024);

@@ -1,4 +1,4 @@
-/** Server-sent events of a session: `GET /v1/sessions/{id}/events`. */
+/** Server-sent events: `GET /v1/sessions/{id}/events`. */
 import type { Context as HonoContext } from "hono";
 import { ServerSentEventStream } from "@std/http";
 import type { ServerSentEventMessage } from "@std/http";
@@ -8,10 +8,7 @@ import type { Pushed } from "../verbs/define.ts";
 import { Subscriptions } from "../verbs/subscriptions.ts";
 import { type Calling, runVerb } from "./call.ts";
 
-/**
- * The interval of comment lines, which keep proxies and dead-peer detection satisfied, in
- * milliseconds.
- */
+/** Milliseconds between comment lines, which keep proxies and dead-peer detection satisfied. */
 const KEEPALIVE_MS = 15_000;
 const HEADERS = {
   ...BASE_HEADERS,
@@ -19,13 +16,9 @@ const HEADERS = {
   "cache-control": "no-store",
 };
 
-/**
- * Streams a session's events after `Last-Event-ID` or `?since_seq=`.
- *
- * @throws {SvcError} validation, not_found
- */
+/** Streams a session's events after `Last-Event-ID` or `?since_seq=`. @throws {SvcError} */
 export async function sessionEvents(c: HonoContext, calling: Calling): Promise<Response> {
-  // An empty one is that of a client that has seen no event.
+  // It is empty if the client has seen no event.
   const since = c.req.header("last-event-id") || c.req.query("since_seq");
   if (since !== undefined && !/^\d+$/.test(since)) {
     throw new SvcError(
@@ -60,7 +53,7 @@ export async function sessionEvents(c: HonoContext, calling: Calling): Promise<R
   };
   const caller = { ...calling.caller, push };
   await runVerb("session.subscribe", asked, { ...calling, caller });
-  // Nothing would read or end the stream of an answer to HEAD.
+  // An answer to HEAD has no stream.
   if (c.req.method === "HEAD") {
     subscriptions.close();
     return new Response(null, { headers: HEADERS });

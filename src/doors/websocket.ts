@@ -10,18 +10,18 @@ import { CALLS_MAX, Connection } from "./rpc/connection.ts";
 import type { Dispatcher } from "../verbs/define.ts";
 import { decideUpgrade, type Guards, offeredProtocols } from "./guards.ts";
 
-/** The largest message in bytes, in any number of frames. */
+/** Largest message, bytes, in any number of frames. */
 const MESSAGE_MAX = 8 * 1024 * 1024;
-/** The most pieces of a message; each takes memory of its own. */
+/** Most pieces of a message; each takes memory of its own. */
 const PIECES_MAX = 16 * 1024;
-/** A peer that has sent nothing since the previous ping counts as dead. */
+/** A peer that sent nothing since the last ping counts as dead. */
 const PING_MS = 15_000;
-/** How long a peer may take to answer a close. */
+/** Time for a peer to answer a close. */
 const CLOSE_TIMEOUT_MS = 2_000;
-/** The most unsent bytes; beyond it, events wait in the subscription, which is bounded. */
+/** Most unsent bytes; further events wait in the subscription, which is bounded. */
 const BUFFER_MAX = 1024 * 1024;
 const POLL_MS = 10;
-/** The most bytes of answers that a peer may leave unread while it sends more requests. */
+/** Unread bytes above which further requests close the socket. */
 const UNREAD_MAX = 16 * 1024 * 1024;
 
 const NOTHING = Buffer.alloc(0);
@@ -30,11 +30,10 @@ const CLOSE_PROTOCOL = 1002;
 const CLOSE_UNSUPPORTED = 1003;
 const CLOSE_POLICY = 1008;
 
-/** A WebSocket that others can close. */
 export type OpenSocket = Pick<WebSocket, "close">;
 
 /**
- * Upgrades a request whose Host and Origin are accepted.
+ * Upgrades an accepted request.
  *
  * @param open contains the socket while it is open
  * @throws {SvcError} unauthenticated; validation for an invalid handshake
@@ -67,8 +66,7 @@ export function upgradeSocket(
   const headers = Object.fromEntries(request.headers);
   const { stream, response } = takeConnection(request);
   server.handleUpgrade({ method: request.method, headers }, stream, NOTHING, (socket) => {
-    // After a broken connection or a violation of the protocol the socket is closed; nothing else
-    // to do.
+    // The socket is closed after an error.
     socket.on("error", () => {});
     if (decision.migration) return socket.close(CLOSE_PROTOCOL, "migration_hint");
     open.add(socket);
@@ -88,7 +86,7 @@ function serve(socket: WebSocket, dispatcher: Dispatcher): void {
   let calls = 0;
   const heard = () => void (alive = true);
   const pinging = setInterval(() => {
-    // One that is not read cannot answer.
+    // A paused peer is not read, so its pong is not seen.
     if (socket.isPaused) return;
     if (!alive) return socket.terminate();
     alive = false;
@@ -116,8 +114,8 @@ function serve(socket: WebSocket, dispatcher: Dispatcher): void {
 }
 
 /**
- * Returns what answers pings. While an answer is being sent, only the newest ping waits for another
- * (RFC 6455, section 5.5.3), so that a peer that reads nothing fills no memory.
+ * Returns a function that answers pings. While an answer is being sent, only the newest ping waits
+ * (RFC 6455, section 5.5.3), so that a peer that does not read fills no memory.
  */
 function pongs(socket: WebSocket): (data: Buffer) => void {
   let newest: Buffer | undefined;
@@ -134,7 +132,7 @@ function pongs(socket: WebSocket): (data: Buffer) => void {
   };
 }
 
-/** Refuses an invalid handshake with our own error (RFC 6455, section 4.2.1). */
+/** Refuses an invalid handshake (RFC 6455, section 4.2.1). */
 function checkHandshake({ method, headers }: Request): void {
   const upgrades = (headers.get("connection") ?? "").toLowerCase().split(",")
     .some((it) => it.trim() === "upgrade");

@@ -1,4 +1,4 @@
-/** What the answers of both HTTP surfaces have in common (contract.md sections 2 and 3). */
+/** Answers of both HTTP interfaces (contract.md sections 2 and 3). */
 import { type SvcCode, SvcError } from "../protocol/errors.ts";
 
 /** The HTTP status of each code (contract.md section 3). */
@@ -24,20 +24,18 @@ export const STATUS: Record<SvcCode, number> = {
   timeout: 504,
 };
 
-/** Headers of every answer. */
 export const BASE_HEADERS = {
   "x-content-type-options": "nosniff",
   "referrer-policy": "no-referrer",
   "vary": "Origin",
 };
 
-/** Headers of an answer in JSON. */
 export const JSON_HEADERS = { ...BASE_HEADERS, "content-type": "application/json" };
 
-/** The rest of a body is not read: the connection ends with the answer. */
+/** The rest of the body is not read, so the connection ends with the answer. */
 class UnreadBody extends SvcError {}
 
-/** An error as both surfaces show it (contract.md section 3). */
+/** An error's response (contract.md section 3). */
 export function errorResponse(error: SvcError): Response {
   const { code, message, hint, details } = error;
   const headers: Record<string, string> = { ...JSON_HEADERS };
@@ -51,8 +49,8 @@ export function errorResponse(error: SvcError): Response {
 }
 
 /**
- * @param types the media types of JSON that are accepted
- * @throws {SvcError} unsupported_media_type when a body has another type, or is compressed.
+ * @param types accepted media types of JSON
+ * @throws {SvcError} unsupported_media_type for another type or a compressed body
  */
 export function requireJson({ headers }: Request, types = ["application/json"]): void {
   const type = headers.get("content-type")?.split(";")[0].trim().toLowerCase();
@@ -62,7 +60,7 @@ export function requireJson({ headers }: Request, types = ["application/json"]):
   requirePlain(headers);
 }
 
-/** @throws {SvcError} unsupported_media_type when a body is compressed. */
+/** @throws {SvcError} unsupported_media_type for a compressed body */
 export function requirePlain(headers: Headers): void {
   const coding = headers.get("content-encoding") ?? "identity";
   if (coding.toLowerCase() === "identity") return;
@@ -71,15 +69,13 @@ export function requirePlain(headers: Headers): void {
   });
 }
 
-/** How long a body may take to come. */
+/** Time for a body to arrive. */
 const BODY_MS = 30_000;
 
 /**
  * Reads a body of at most `max` bytes.
  *
- * @param timeout_ms how long it may take to come.
- * @throws {SvcError} payload_too_large; validation when it does not come to its end in time, or is not
- * UTF-8.
+ * @throws {SvcError} payload_too_large; validation when it is late, incomplete, or not UTF-8
  */
 export async function bodyText(
   request: Request,
@@ -108,7 +104,7 @@ export async function bodyText(
   } catch (error) {
     reader.cancel().catch(() => {});
     if (error instanceof SvcError) throw error;
-    // Badly framed, or the client left in the middle of it.
+    // Badly framed, or the client disconnected.
     throw new UnreadBody("validation", "the body could not be read completely", { cause: error });
   } finally {
     clearTimeout(timer);
@@ -120,7 +116,7 @@ export async function bodyText(
   return decodeUtf8(chunks);
 }
 
-/** @throws {SvcError} validation. */
+/** @throws {SvcError} validation */
 function decodeUtf8(chunks: readonly Uint8Array[]): string {
   const decoder = new TextDecoder("utf-8", { fatal: true });
   try {
@@ -131,7 +127,7 @@ function decodeUtf8(chunks: readonly Uint8Array[]): string {
   }
 }
 
-/** Reads a JSON object. @throws {SvcError} validation when the text is something else. */
+/** Parses a JSON object. @throws {SvcError} validation for anything else */
 export function jsonObject(text: string): Record<string, unknown> {
   let body: unknown;
   try {

@@ -1,7 +1,7 @@
 /**
- * The way out of one command: an HTTP and SOCKS 5 proxy behind a Unix socket, which connects to
- * allowed hosts only. It resolves names itself, checks the addresses, and connects to these very
- * addresses. A host that is not allowed is not even resolved: a name could carry data out.
+ * A command's network access: an HTTP and SOCKS 5 proxy behind a Unix socket, for allowed hosts.
+ * It resolves names itself, checks the addresses and connects to exactly these. Other names are not
+ * resolved at all: a name could carry data out.
  */
 import { deadline } from "@std/async";
 import { within } from "../base/within.ts";
@@ -40,51 +40,46 @@ import {
   type ProxyRequest,
 } from "./http_head.ts";
 
-/** Waits for a person; that time is no part of the command's. @throws once the command has ended. */
+/** Waits for a person, without using up the command's time. @throws once the command has ended */
 export type WaitForPerson = <T>(decision: Promise<T>) => Promise<T>;
 
-/** Whether a command may connect to a host. */
+/** Whether a command may connect. */
 export interface HostAnswer {
   allow: boolean;
-  /** Why not, if not because no entry allows it. */
+  /** The reason, unless simply no entry allows it. */
   why?: string;
 }
 
 export interface CommandProxyOptions {
-  /** Where its socket is made. */
   path: string;
-  /** The entries that hold now. */
+  /** The current entries. */
   allowed(): readonly AllowedHost[];
-  /** Whether commands may have a way out now; without it, they may. */
+  /** Whether commands have network access now; default: true. */
   open?(): boolean;
   /** Whether entries may name this machine and private networks. */
   local: boolean;
-  /** Counts the connections of all commands. */
   all: { connections: number };
-  /** Ports of the daemon itself, which are refused on any address of this machine. */
+  /** Ports of the daemon, refused on any address of this machine. */
   own_ports(): readonly number[];
-  /**
-   * Decides about each connection beside the entries, perhaps by asking a person; without it, the
-   * entries decide.
-   */
+  /** Decides about each connection, maybe by asking a person; by default the entries decide. */
   decide?(to: Destination, allowed: boolean, wait: WaitForPerson): Promise<HostAnswer>;
-  /** Looks up a name's addresses; by default, as the system does. @throws if there are none */
+  /** Looks up addresses; by default with the system. @throws if there are none */
   resolve?(hostname: string): Promise<readonly string[]>;
 }
 
-/** Connections at once, of one command and of all; more are closed as they come. */
+/** Connections of one command and of all; more are closed. */
 export const CONNECTIONS_MAX = 128;
 const ALL_CONNECTIONS_MAX = 1_024;
 const HEAD_MS = 10_000;
-/** How long a connection may carry nothing. */
+/** How long a connection may be silent. */
 const IDLE_MS = 10 * 60_000;
 const SWEEP_MS = 30_000;
 const CLOSE_MS = 2_000;
 const PIECE_BYTES = 16 * 1024;
-/** Refusals that are kept to be shown. */
+/** Refusals to keep for display. */
 const REFUSALS_MAX = 20;
 
-/** A request that cannot be served, with the response for the client. */
+/** An invalid request, with the response's status. */
 class BadRequest extends Error {
   readonly status: string;
 
@@ -100,16 +95,16 @@ export class CommandProxy implements AsyncDisposable {
   readonly #accepting: Promise<void>;
   readonly #open = new Set<Deno.Conn>();
   readonly #serving = new Set<Promise<void>>();
-  /** When a connection of a client last carried something. */
+  /** Time of the last data of each client's connection. */
   readonly #active = new Map<Deno.Conn, number>();
   readonly #refusals = new Map<string, string>();
   readonly #sweep: ReturnType<typeof setInterval>;
-  /** How many decisions are waited for, since when, and for how long before. */
+  /** Pending decisions, since when, and earlier waiting time. */
   #waits = { now: 0, since: 0, before: 0 };
   #closing = false;
   readonly #closed = Promise.withResolvers<never>();
 
-  /** @throws when the socket cannot be made. */
+  /** @throws when the socket cannot be made */
   constructor(options: CommandProxyOptions) {
     this.#options = options;
     this.#closed.promise.catch(() => {});
@@ -119,17 +114,16 @@ export class CommandProxy implements AsyncDisposable {
     Deno.unrefTimer(this.#sweep);
   }
 
-  /** Its socket. */
   get path(): string {
     return this.#options.path;
   }
 
-  /** Why destinations were refused, each once. */
+  /** Why destinations were refused, once each. */
   get refusals(): string[] {
     return [...this.#refusals.values()];
   }
 
-  /** How long its clients have waited for decisions, in milliseconds. */
+  /** Time that clients have waited for decisions. */
   get waited_ms(): number {
     const { now, since, before } = this.#waits;
     return before + (now > 0 ? performance.now() - since : 0);
@@ -152,11 +146,11 @@ export class CommandProxy implements AsyncDisposable {
         this.#serving.add(serving);
       }
     } catch {
-      // Out of descriptors: nothing more gets out, and the command sees that.
+      // Out of descriptors: connections fail, and the command sees that.
     }
   }
 
-  /** Carries out one connection. Never rejects: its client sees it closed. */
+  /** Serves one connection. Never rejects. */
   async #serve(conn: Deno.Conn): Promise<void> {
     this.#open.add(conn);
     const client = new Incoming(conn);
@@ -166,7 +160,7 @@ export class CommandProxy implements AsyncDisposable {
       if (first === VERSION) await this.#serveSocks(client);
       else await this.#serveHttp(client);
     } catch {
-      // One side has gone, or never spoke.
+      // One side has disconnected, or never spoke.
     } finally {
       this.#close(conn);
     }
@@ -225,7 +219,7 @@ export class CommandProxy implements AsyncDisposable {
     });
   }
 
-  /** Sends one request on; the connection ends with its answer. */
+  /** Forwards one request; the connection ends with its answer. */
   async #forward(client: Incoming, request: ProxyRequest): Promise<void> {
     const match = /^http:\/\/([^/?#]*)([/?][!-~]*)?$/i.exec(request.target);
     const to = match === null ? undefined : parseAuthority(match[1]);
@@ -249,10 +243,10 @@ export class CommandProxy implements AsyncDisposable {
   }
 
   /**
-   * Carries bytes both ways until both ends are done. Never rejects: once it has begun, the client
-   * takes whatever it reads for the server's.
+   * Carries bytes both ways until both ends are done. Never rejects: the client would take an error
+   * for the server's answer.
    *
-   * @param length how many bytes the client may send; what follows ends the connection.
+   * @param length bytes that the client may send; more end the connection
    */
   async #join(
     client: Incoming,
@@ -276,19 +270,19 @@ export class CommandProxy implements AsyncDisposable {
         length === Infinity ? received : received.finally(() => this.#close(conn)),
       ]);
     } catch {
-      // One side has gone.
+      // One side has disconnected.
     } finally {
       this.#active.delete(conn);
       this.#close(server);
     }
   }
 
-  /** @throws {EgressRefused} where it may not; what the system says where it cannot. */
+  /** @throws {EgressRefused} when forbidden; the system's error when it fails */
   async #connect(to: Destination): Promise<Deno.Conn> {
     try {
       const addresses = await this.#addresses(to);
       if (this.#closing) throw new Error("the command has ended");
-      // It may have been turned off while a person was asked.
+      // The network may have been turned off while a person was asked.
       this.#requireOpen();
       return await connectAny(addresses, to.port);
     } catch (error) {
@@ -299,7 +293,7 @@ export class CommandProxy implements AsyncDisposable {
     }
   }
 
-  /** @throws {EgressRefused} since the network was turned off. */
+  /** @throws {EgressRefused} when the network was turned off */
   #requireOpen(): void {
     if (this.#options.open?.() === false) {
       throw new EgressRefused("the network was turned off: network = false in [sandbox]");
@@ -367,11 +361,11 @@ export class CommandProxy implements AsyncDisposable {
     try {
       conn.close();
     } catch {
-      // It has been closed.
+      // Already closed.
     }
   }
 
-  /** Ends every connection and removes the socket. */
+  /** Ends all connections and removes the socket. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing = true;
     this.#closed.reject(new Error("the command has ended"));
@@ -388,7 +382,7 @@ export class CommandProxy implements AsyncDisposable {
   }
 }
 
-/** Carries bytes until their end, and passes that on. @throws what either side says. */
+/** Carries bytes to their end, and passes the end on. @throws either side's error */
 async function carry(
   from: Pick<Deno.Conn, "read">,
   to: Deno.Conn,
@@ -399,17 +393,17 @@ async function carry(
   for (let left = length;;) {
     const count = await from.read(piece);
     if (count === null) break;
-    // A second request on the connection of the first: its answer would be lost.
+    // A second request on the connection would get no answer.
     if (count > left) throw new Error("more than the request");
     active();
     await writeAll(to, piece.subarray(0, count));
     left -= count;
   }
-  // A server may take the end of a request's connection for the end of interest in an answer.
+  // A server may take the half-close for a lost interest in the answer.
   if (length === Infinity) await to.closeWrite();
 }
 
-/** A client's connection; what was read of it too early is read again. */
+/** A client's connection; bytes read too early are read again. */
 class Incoming implements SocksClient {
   readonly conn: Deno.Conn;
   #ahead: Uint8Array<ArrayBuffer> = new Uint8Array();
@@ -418,13 +412,13 @@ class Incoming implements SocksClient {
     this.conn = conn;
   }
 
-  /** The first byte. @throws at the end. */
+  /** The first byte. @throws at the end */
   async peek(): Promise<number> {
     await this.#more();
     return this.#ahead[0];
   }
 
-  /** Reads the head of a request. @throws at the end; {BadRequest} when it is too long. */
+  /** Reads the head of a request. @throws at the end; {BadRequest} when it is too long */
   async head(): Promise<Uint8Array> {
     for (let from = 0;;) {
       const end = endOfHead(this.#ahead, from);
@@ -464,7 +458,7 @@ class Incoming implements SocksClient {
   }
 }
 
-/** Where the empty line at the end of a head ends. */
+/** The position after a head's empty line. */
 function endOfHead(bytes: Uint8Array, from: number): number | undefined {
   for (let at = from; at + 3 < bytes.length; at++) {
     if (bytes[at] === 13 && bytes[at + 1] === 10 && bytes[at + 2] === 13 && bytes[at + 3] === 10) {

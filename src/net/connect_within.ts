@@ -1,10 +1,6 @@
 import { deadline } from "@std/async";
 
-/**
- * Connects over TCP, within so many milliseconds; a connection that comes later is let go.
- *
- * @throws what the system says; {DOMException} TimeoutError.
- */
+/** Connects over TCP within `ms`. @throws the system's error; {DOMException} TimeoutError */
 export async function connectWithin(to: Deno.ConnectOptions, ms: number): Promise<Deno.TcpConn> {
   const connecting = Deno.connect(to);
   try {

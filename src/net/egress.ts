@@ -1,8 +1,7 @@
 /**
- * Where work for others may connect to. Everything that a task fetches, by itself or in a browser,
- * goes through a proxy of its own that resolves each name once, checks the addresses it got, and
- * connects to one of these very addresses: a name that resolves otherwise a moment later, or a
- * redirect, leads nowhere else.
+ * Network access of work for others. All requests of a task, also from its browser, use a proxy of
+ * its own. It resolves each name once, checks the addresses and connects to exactly these, so that
+ * neither a changed name nor a redirect leads elsewhere.
  */
 import { deadline } from "@std/async";
 import { connectWithin } from "./connect_within.ts";
@@ -14,20 +13,17 @@ import type { Endpoint } from "../os/tcp_peer.ts";
 import { writeAll } from "../base/write_all.ts";
 
 export interface EgressOptions {
-  /** Whether loopback, link-local and private addresses may be reached. */
+  /** Whether loopback, link-local and private addresses are allowed. */
   allow_private: boolean;
-  /** Ports of the daemon itself, which are refused on any address of this machine. */
+  /** Ports of the daemon, refused on any address of this machine. */
   own_ports(): readonly number[];
-  /** Looks up a name's addresses; by default, as the system does. @throws if there are none */
+  /** Looks up addresses; by default with the system. @throws if there are none */
   resolve?(hostname: string): Promise<readonly string[]>;
-  /**
-   * Whether the client at the other end of a connection is this process, or one of these programs or
-   * what they started; by default everyone may connect.
-   */
+  /** Whether a client is this process, one of these programs or their child; default: all may. */
   isFrom?(peer: Endpoint, own: Endpoint, programs: readonly number[]): Promise<boolean>;
 }
 
-/** A connection that was refused; the message says which and why. */
+/** A refused connection; the message says which and why. */
 export class EgressRefused extends Error {
   override name = "EgressRefused";
 }
@@ -35,12 +31,12 @@ export class EgressRefused extends Error {
 const RESOLVE_MS = 5_000;
 const CONNECT_MS = 10_000;
 const HANDSHAKE_MS = 10_000;
-/** How long connections may take to notice that they are closed. */
+/** Time for connections to notice that they are closed. */
 const CLOSE_MS = 2_000;
 
 /**
- * The proxy of one task: SOCKS 5 (RFC 1928) on loopback, without authentication. Only this process
- * gets through, and the programs of the task: see {@linkcode Egress.admit}.
+ * A task's proxy: SOCKS 5 (RFC 1928) on loopback, without authentication, for this process and
+ * the task's programs; see {@linkcode Egress.admit}.
  */
 export class Egress implements AsyncDisposable {
   readonly #options: EgressOptions;
@@ -48,50 +44,44 @@ export class Egress implements AsyncDisposable {
   readonly #accepting: Promise<void>;
   readonly #open = new Set<Deno.Conn>();
   readonly #serving = new Set<Promise<void>>();
-  /** Why each host was not connected to at the last try, as clients name it. */
+  /** Why the last try to connect to a host failed. */
   readonly #problems = new Map<string, Error>();
-  /** The process ids of the task's programs. */
   readonly #programs: number[] = [];
   #client: Deno.HttpClient | undefined;
   #closing = false;
 
-  /** Opens it on a free port. */
+  /** Opens the proxy on a free port. */
   constructor(options: EgressOptions) {
     this.#options = options;
     this.#listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
     this.#accepting = this.#accept();
   }
 
-  /** For clients: names are resolved here, not by them. */
+  /** With names resolved here, not by clients. */
   get url(): string {
     return `socks5h://127.0.0.1:${this.#listener.addr.port}`;
   }
 
-  /** An HTTP client that connects through the proxy only. */
+  /** An HTTP client that uses the proxy. */
   get client(): Deno.HttpClient {
     return this.#client ??= Deno.createHttpClient({ proxy: { url: this.url } });
   }
 
-  /** Lets a program of the task use the proxy, with what it starts. */
+  /** Lets a program of the task and its children use the proxy. */
   admit(pid: number): void {
     this.#programs.push(pid);
   }
 
-  /** Why a host was not connected to at the last try, if it was not; the host as a URL has it. */
+  /** Why the last try to connect to a host failed, if so; the host as in a URL. */
   problem(hostname: string): Error | undefined {
     return this.#problems.get(withoutDot(hostname.replace(/^\[|\]$/g, "")));
   }
 
-  /** Every problem so far. */
   get problems(): Error[] {
     return [...this.#problems.values()];
   }
 
-  /**
-   * Finds the addresses that a name may be connected to at.
-   *
-   * @throws {EgressRefused} if one of them is not allowed, or there is none
-   */
+  /** As {@linkcode reachable}, with the options. */
   async addresses(hostname: string, port: number): Promise<readonly string[]> {
     return await reachable(hostname, port, this.#options);
   }
@@ -104,11 +94,11 @@ export class Egress implements AsyncDisposable {
         this.#serving.add(serving);
       }
     } catch {
-      // Out of descriptors: nothing more gets out, and the task fails of that.
+      // Out of descriptors: connections fail, and the task with them.
     }
   }
 
-  /** Carries out one connection. Never rejects: its client sees it closed. */
+  /** Serves one connection. Never rejects. */
   async #serve(client: Deno.TcpConn): Promise<void> {
     this.#open.add(client);
     let server: Deno.Conn | undefined;
@@ -127,13 +117,13 @@ export class Egress implements AsyncDisposable {
         server.readable.pipeTo(client.writable),
       ]);
     } catch {
-      // One side has gone, or never spoke SOCKS.
+      // One side has disconnected, or never spoke SOCKS.
     } finally {
       for (const conn of [client, server]) this.#close(conn);
     }
   }
 
-  /** @returns undefined when it may not, or cannot, be connected to. */
+  /** @returns undefined when that is forbidden or fails */
   async #connect(hostname: string, port: number): Promise<Deno.Conn | undefined> {
     const name = withoutDot(hostname);
     this.#problems.delete(name);
@@ -154,11 +144,11 @@ export class Egress implements AsyncDisposable {
     try {
       conn.close();
     } catch {
-      // Its streams have closed it.
+      // Closed by its streams.
     }
   }
 
-  /** Ends every connection. */
+  /** Ends all connections. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing = true;
     this.#client?.close();
@@ -169,11 +159,7 @@ export class Egress implements AsyncDisposable {
   }
 }
 
-/**
- * Finds the addresses that a name may be connected to at.
- *
- * @throws {EgressRefused} if one of them is not allowed, or there is none
- */
+/** Resolves a name. @throws {EgressRefused} if an address is not allowed, or there is none */
 export async function reachable(
   hostname: string,
   port: number,
@@ -199,7 +185,7 @@ export async function reachable(
   return found;
 }
 
-/** Connects to the first address that answers. @throws what the last one said. */
+/** Connects to the first address that answers. @throws the last one's error */
 export async function connectAny(addresses: readonly string[], port: number): Promise<Deno.Conn> {
   let failure: unknown;
   for (const hostname of addresses) {
@@ -212,7 +198,7 @@ export async function connectAny(addresses: readonly string[], port: number): Pr
   throw failure;
 }
 
-/** A name as everyone writes it: the dot of the root at its end is left out. */
+/** Removes a name's final dot, the root. */
 function withoutDot(hostname: string): string {
   return hostname.replace(/\.$/, "");
 }
@@ -232,15 +218,14 @@ const IPV6 = 4;
 export const SUCCEEDED = 0;
 export const NOT_ALLOWED = 2;
 
-/** A client at the other end of a connection. */
 export type SocksClient = Pick<Deno.Conn, "read" | "write">;
 
-/** The answer to a request. */
+/** A SOCKS reply. */
 export function reply(code: number): Uint8Array {
   return new Uint8Array([VERSION, code, 0, IPV4, 0, 0, 0, 0, 0, 0]);
 }
 
-/** Reads what a client asks for. @throws {Error} when it is not a SOCKS 5 CONNECT. */
+/** Reads a SOCKS request. @throws {Error} when it is not a SOCKS 5 CONNECT */
 export async function readRequest(
   conn: SocksClient,
 ): Promise<{ hostname: string; port: number }> {
@@ -264,7 +249,7 @@ async function readHost(conn: SocksClient, kind: number): Promise<string> {
   if (kind !== IPV6) throw new Error("unknown address type");
   const bytes = await read(conn, 16);
   const groups = Array.from({ length: 8 }, (_, n) => bytes[2 * n] * 256 + bytes[2 * n + 1]);
-  // The URL parser writes it as everyone else does.
+  // Written in canonical form by the URL parser.
   return new URL(`http://[${groups.map((it) => it.toString(16)).join(":")}]`).hostname.slice(1, -1);
 }
 

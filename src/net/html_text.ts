@@ -1,4 +1,4 @@
-/** Turns a web page into the text a reader would see, small enough for a model to read. */
+/** Turns a web page into short, readable text for a model. */
 
 import { setImmediate } from "node:timers/promises";
 import { Tokenizer, type TokenizerCallbacks } from "htmlparser2";
@@ -16,10 +16,8 @@ const UNSEEN = new Set(
 const SLICE = 16 * 1024;
 
 /**
- * The text of an HTML document: its title, then its text by blocks, with `#` before headings, `-`
- * before list items and the address after each link.
- *
- * Parses in slices and lets others have their turn between them.
+ * Extracts an HTML document's text: its title, then blocks, with `#` before headings, `-` before
+ * list items and the address after each link. Parses in slices, to yield between them.
  *
  * @param html the document, or the beginning of one
  * @param base the address that its links are relative to
@@ -32,8 +30,7 @@ const SLICE = 16 * 1024;
  */
 export async function htmlToText(html: string, base: string): Promise<string> {
   const text = new PageText(base);
-  // The tokenizer and not the parser on top of it, whose stack of open elements a page of nothing
-  // but opening tags makes quadratic.
+  // Not the parser: its stack of open elements takes quadratic time on a page of opening tags.
   const tokenizer = new Tokenizer({ xmlMode: false, decodeEntities: true }, tokens(html, text));
   for (let at = 0; at < html.length; at += SLICE) {
     if (at > 0) await setImmediate();
@@ -43,7 +40,7 @@ export async function htmlToText(html: string, base: string): Promise<string> {
   return text.toString();
 }
 
-/** Puts tags together from tokens; positions count from the start of the first slice. */
+/** Builds tags from tokens; positions count from the first slice. */
 function tokens(html: string, text: PageText): TokenizerCallbacks {
   let name = "";
   let attribute = "";
@@ -87,7 +84,7 @@ class PageText {
   #preformatted = false;
   #cells = 0;
   #link: { href: string; at: number } | undefined;
-  /** Line ends due before the next text. */
+  /** Newlines due before the next text. */
   #breaks = 0;
   #space = false;
 
@@ -153,7 +150,7 @@ class PageText {
 
   #write(text: string): void {
     if (this.#breaks > 0) {
-      // Marks such as "- " that nothing followed stay on their line and take the text.
+      // Empty marks such as "- " take the next text onto their line.
       const open = this.#written.length === 0 || MARK.test(this.#written.at(-1)!);
       if (!open) this.#written.push("\n".repeat(this.#breaks));
     } else if (this.#space && this.#written.length > 0 && !/\s$/.test(this.#written.at(-1)!)) {
@@ -173,7 +170,7 @@ class PageText {
   }
 
   #openLink(href: string | undefined): void {
-    // Links do not nest: one that was left open ends here.
+    // Links do not nest: an open one ends here.
     this.#closeLink();
     if (href !== undefined && !href.startsWith("#")) {
       this.#link = { href, at: this.#written.length };

@@ -1,29 +1,27 @@
-/** HTTP GET, bounded in size, with redirects followed by hand so that each address is checked. */
+/** HTTP GET, bounded in size. Follows redirects itself, to check each address. */
 
 import type { Egress } from "./egress.ts";
 
-/** Why a page was not fetched; the message is for whoever asked. */
+/** Why a page was not fetched, for the requester. */
 export class Refusal extends Error {
   override name = "Refusal";
 }
 
-export interface FollowOptions {
-  /** An http or https address. */
+interface FollowOptions {
+  /** http or https. */
   url: string;
   signal: AbortSignal;
-  /** Looks at each address before it is asked. @throws {Refusal} when it may not be. */
+  /** Checks each address before its request. @throws {Refusal} */
   check?(url: URL): void | Promise<void>;
-  /** The way out; Deno's own by default. */
   egress?: Egress;
 }
 
-export const MAX_REDIRECTS = 5;
+const MAX_REDIRECTS = 5;
 
 /**
- * Asks for a URL and follows its redirects.
+ * Requests a URL and follows redirects. Returns the unread response and its final address.
  *
- * @returns the answer, its body unread, and the address it came from.
- * @throws {Refusal} for an address that is not fetched or not reached; else as `fetch`.
+ * @throws {Refusal} for a forbidden or unreachable address; otherwise as `fetch`
  */
 export async function follow(
   { url, signal, check, egress }: FollowOptions,
@@ -52,7 +50,7 @@ export async function follow(
   throw new Refusal(`more than ${MAX_REDIRECTS} redirects`);
 }
 
-/** As `fetch`, over a way out that knows why it did not connect. */
+/** As `fetch`, with the proxy's reason when it did not connect. */
 async function ask(url: URL, init: RequestInit, egress: Egress | undefined): Promise<Response> {
   try {
     return await fetch(url, { ...init, client: egress?.client });
@@ -64,10 +62,10 @@ async function ask(url: URL, init: RequestInit, egress: Egress | undefined): Pro
 }
 
 /**
- * Reads an address that may be fetched.
+ * Parses an address to fetch.
  *
- * @param base where a redirect came from.
- * @throws {Refusal} when it is no http or https address, or carries credentials.
+ * @param base the source of a redirect
+ * @throws {Refusal} unless it is http or https without credentials
  */
 export function parseAddress(address: string, base?: URL): URL {
   const url = URL.parse(address, base);
@@ -82,20 +80,19 @@ export function parseAddress(address: string, base?: URL): URL {
   return url;
 }
 
-/** The port of an address, also where it is the protocol's own. */
+/** The port of an address, also the default one. */
 export function portOf(url: URL): number {
   return Number(url.port || (url.protocol === "https:" ? 443 : 80));
 }
 
-/** As much of a body as was read. */
 export interface Body {
   bytes: Uint8Array<ArrayBuffer>;
-  /** The whole size where it is known. */
+  /** The whole size, if known. */
   size: number | undefined;
   cut: boolean;
 }
 
-/** Reads at most so many bytes, as they are after decompression; 0 reads nothing. */
+/** Reads at most `limit` bytes after decompression; 0 reads nothing. */
 export async function readBody(
   response: Response,
   limit: number,
@@ -114,7 +111,7 @@ export async function readBody(
   let length = 0;
   let cut = false;
   const reader = response.body.getReader();
-  // A fetch forgets its signal once its response was collected as garbage; its body does not.
+  // A fetch loses its signal when its response is garbage-collected; the body's reader does not.
   const abort = () => void reader.cancel().catch(() => {});
   signal.addEventListener("abort", abort, { once: true });
   while (!cut) {
@@ -137,22 +134,21 @@ export async function readBody(
   return { bytes, size: cut ? total : length, cut };
 }
 
-/** The media type of an answer, without its parameters; empty when it says none. */
+/** The media type without parameters; empty if there is none. */
 export function mediaType(headers: Headers): string {
   return (headers.get("content-type") ?? "").split(";")[0].trim().toLowerCase();
 }
 
-/** Whether a media type is an HTML page's. */
 export function isHtml(type: string): boolean {
   return type === "text/html" || type === "application/xhtml+xml";
 }
 
-/** Whether a body is text: by its type, or where that does not tell, by its bytes. */
+/** Whether a body is text, by its type or else its bytes. */
 export function isTextBody(type: string, bytes: Uint8Array): boolean {
   return isTextType(type) ?? !bytes.subarray(0, 8 * 1024).includes(0);
 }
 
-/** Whether a type is text; `undefined` where the bytes must tell. */
+/** Whether a type is text; undefined if the bytes must tell. */
 export function isTextType(type: string): boolean | undefined {
   if (type === "" || type === "application/octet-stream") return undefined;
   return type.startsWith("text/") || TEXT_TYPE.test(type);
@@ -161,7 +157,7 @@ export function isTextType(type: string): boolean | undefined {
 const TEXT_TYPE =
   /^(?:application|image|message|model)\/(?:.*\+)?(?:json|json5|jsonc|xml|x?html|yaml|x-yaml|toml|javascript|ecmascript|typescript|x-javascript|x-sh|x-ndjson|ndjson|jsonl|sql|graphql|x-www-form-urlencoded|rfc822|x-httpd-php)(?:-seq)?$/;
 
-/** Decodes a text body in the encoding that its header or, for HTML, its beginning names. */
+/** Decodes a text in the encoding of its header or, for HTML, of its beginning. */
 export function decodeBody(bytes: Uint8Array, headers: Headers): string {
   const header = headers.get("content-type") ?? "";
   const start = isHtml(mediaType(headers))
@@ -169,7 +165,7 @@ export function decodeBody(bytes: Uint8Array, headers: Headers): string {
     : "";
   const declared = /charset\s*=\s*["']?([\w.:-]+)/i;
   const label = declared.exec(header)?.[1] ?? declared.exec(start)?.[1] ?? "utf-8";
-  // As a stream: a character cut off at the limit is left out, not shown broken.
+  // As a stream: leaves out a character cut off at the limit.
   return decoderFor(label).decode(bytes, { stream: true });
 }
 
@@ -181,7 +177,7 @@ function decoderFor(label: string): TextDecoder {
   }
 }
 
-/** What went wrong with a fetch, without what Deno puts around it. */
+/** A fetch's error without Deno's prefix. */
 export function explainFetch(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   // "error sending request for url (…): client error (Connect): tcp connect error: Connection …"

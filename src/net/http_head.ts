@@ -1,23 +1,21 @@
 /**
- * The head of a request to a proxy (RFC 9112), read strictly: what servers could understand in
- * another way is refused, so that nobody sees another request than the proxy did.
+ * Heads of requests to a proxy (RFC 9112). Parsing is strict: it refuses everything that a server
+ * could read differently.
  */
 
-/** A request to a proxy. */
 export interface ProxyRequest {
   method: string;
   target: string;
   version: string;
-  /** In their order, with names in lower case. */
+  /** In order, with lower case names. */
   headers: readonly (readonly [name: string, value: string])[];
 }
 
-/** The most bytes of a head. */
 export const HEAD_MAX = 16 * 1024;
 
-/** Reads a head with the empty line at its end; undefined for what is not one. */
+/** Parses a head with its final empty line; undefined if invalid. */
 export function parseHead(bytes: Uint8Array): ProxyRequest | undefined {
-  // Each byte is one character: nothing is decoded that a server would decode in another way.
+  // One character per byte: servers may decode differently.
   const text = Array.from(bytes, (byte) => String.fromCharCode(byte)).join("");
   if (!text.endsWith("\r\n\r\n")) return undefined;
   const [first, ...lines] = text.slice(0, -4).split("\r\n");
@@ -34,7 +32,7 @@ export function parseHead(bytes: Uint8Array): ProxyRequest | undefined {
   return { method: line[1], target: line[2], version: line[3], headers };
 }
 
-/** How many bytes of content follow a head; undefined where that is not clear, or not known yet. */
+/** Bytes of content after a head; undefined if unclear or unknown. */
 export function contentLength({ headers }: ProxyRequest): number | undefined {
   if (headers.some(([name]) => name === "transfer-encoding")) return undefined;
   const lengths = headers.filter(([name]) => name === "content-length").map(([, value]) => value);
@@ -42,13 +40,13 @@ export function contentLength({ headers }: ProxyRequest): number | undefined {
   return lengths.length === 1 && /^[0-9]{1,15}$/.test(lengths[0]) ? Number(lengths[0]) : undefined;
 }
 
-/** What is for the proxy alone, or for one connection. */
+/** Headers for the proxy or a single connection. */
 const FOR_ONE_HOP = new Set([
   ...["connection", "keep-alive", "proxy-connection", "proxy-authorization", "proxy-authenticate"],
   ...["te", "trailer", "upgrade", "host"],
 ]);
 
-/** The head for the server: one request on a connection of its own. */
+/** The head for the server, for one request per connection. */
 export function forwardedHead(
   { method, headers }: ProxyRequest,
   path: string,

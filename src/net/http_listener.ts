@@ -1,47 +1,47 @@
-/** HTTP on a port, for as long as it is wanted. */
+/** A supervised HTTP listener. */
 import { connectWithin } from "./connect_within.ts";
 import { messageOf } from "../protocol/errors.ts";
 import type { Log } from "../os/log.ts";
 import { type TcpSockets, tcpSockets } from "./tcp_sockets.ts";
 
 export interface HttpListenerOptions {
-  /** For a loopback address of one family, the other's is bound too: `localhost` is both. */
+  /** For a loopback address, the other family's is bound too: `localhost` means both. */
   hostname: string;
   /** 0 picks a free port. */
   port: number;
   log: Log;
-  /** How long connections may be of no use, and how often that is looked at. */
+  /** How long useless connections stay, and how often that is checked. */
   patience?: Patience;
 }
 
-/** In milliseconds. */
-export interface Patience {
+/** Milliseconds. */
+interface Patience {
   look: number;
   /** Without a request or an answer. */
   idle: number;
-  /** Without a byte of an answer taken. */
+  /** Without a byte of an answer read. */
   blocked: number;
 }
 
 const PATIENCE: Patience = { look: 5_000, idle: 30_000, blocked: 600_000 };
 const CONNECT_MS = 2_000;
-/** The address that would be left to another user's program, where a client may look for ours. */
+/** An address where another user's program could otherwise listen instead of ours. */
 const COMPANIONS: Readonly<Record<string, string>> = {
   "127.0.0.1": "::1",
   "0.0.0.0": "::1",
   "::1": "127.0.0.1",
 };
-/** How many free ports of one family are tried with the other. */
+/** Free ports of one family to try with the other. */
 const PORT_TRIES = 50;
 
 type Handle = Deno.ServeHandler<Deno.NetAddr>;
 type Info = Deno.ServeHandlerInfo<Deno.NetAddr>;
 
 /**
- * Deno's server stops listening for good when the process is out of descriptors, and says so only
- * when its last connection has ended. This one is looked after: it listens again once there are
- * descriptors. Nor does Deno's end a connection that sends no request, or a WebSocket whose peer is
- * gone, which would take all descriptors in the end: this one does. It is one server an address.
+ * Deno's server stops listening for good when the process is out of descriptors, and reports it
+ * only after its last connection. This one listens again. It also ends connections without a
+ * request and WebSockets whose peer is gone, which would use up the descriptors. One server per
+ * address.
  */
 export class HttpListener {
   readonly hostname: string;
@@ -49,16 +49,16 @@ export class HttpListener {
   readonly #handle: Handle;
   readonly #patience: Patience;
   readonly #sockets: TcpSockets | undefined;
-  /** Requests whose answers are not complete. */
+  /** Requests without a complete answer. */
   readonly #answering = new Set<Info>();
   readonly #timer: number;
-  /** The one of `hostname` is the first. */
+  /** By address; the one of `hostname` is the first. */
   readonly #servers: Map<string, Deno.HttpServer<Deno.NetAddr>>;
-  /** Those before it, which answer what they had begun. */
+  /** Replaced servers, with answers in progress. */
   readonly #ending = new Set<Promise<void>>();
   #looking = Promise.resolve();
 
-  /** Listens. @throws as `Deno.serve`; AddrInUse also where another program has one of the addresses. */
+  /** @throws as `Deno.serve`; AddrInUse also when another program has one of the addresses */
   constructor(options: HttpListenerOptions, handle: Handle) {
     this.hostname = options.hostname;
     this.#options = options;
@@ -89,7 +89,7 @@ export class HttpListener {
         if (other !== undefined) servers.set(other, this.#serve(other, server.addr.port));
         return servers;
       } catch (error) {
-        // Without the other family there is nobody else at it either.
+        // Without the other family nobody else can use it either.
         if (isWithoutAddress(error)) return servers;
         server.shutdown();
         if (tries === 1 || !(error instanceof Deno.errors.AddrInUse)) throw error;
@@ -125,7 +125,7 @@ export class HttpListener {
     return response;
   }
 
-  /** Ends the connections that nobody uses: without a request, or with a client that reads nothing. */
+  /** Ends unused connections: without a request, or with a client that does not read. */
   #endIdle(): void {
     const { idle, blocked } = this.#patience;
     const quiet = this.#sockets?.accepted?.(this.port)
@@ -154,7 +154,7 @@ export class HttpListener {
     }
   }
 
-  /** Listens no more; resolves when every answer that was under way has been given. */
+  /** Stops listening; resolves when all answers are sent. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await this.#looking;
@@ -163,13 +163,13 @@ export class HttpListener {
   }
 }
 
-/** Whether this machine has no such address (EADDRNOTAVAIL), or not its family (EAFNOSUPPORT). */
+/** Whether this machine lacks an address (EADDRNOTAVAIL) or its family (EAFNOSUPPORT). */
 function isWithoutAddress(error: unknown): boolean {
   return error instanceof Deno.errors.AddrNotAvailable ||
     (error as { code?: unknown }).code === "EAFNOSUPPORT";
 }
 
-/** Whether connections are taken; who is too busy to tell counts as taking them. */
+/** Whether connections are accepted; a busy server counts. */
 async function isListenedOn(hostname: string, port: number): Promise<boolean> {
   try {
     (await connectWithin({ hostname: reachable(hostname), port }, CONNECT_MS)).close();
@@ -179,7 +179,7 @@ async function isListenedOn(hostname: string, port: number): Promise<boolean> {
   }
 }
 
-/** An address of this machine at which a listener on every address is reached. */
+/** The address to reach a listener on every address. */
 function reachable(hostname: string): string {
   return { "0.0.0.0": "127.0.0.1", "::": "::1" }[hostname] ?? hostname;
 }

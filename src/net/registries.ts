@@ -1,13 +1,13 @@
-/** The package registries that the files of a directory call for. */
+/** Package registries for a directory's files. */
 
 interface Ecosystem {
-  /** Files that show that a directory uses it. */
+  /** Files that identify it. */
   manifests: readonly string[];
-  /** What its package managers connect to by default. */
+  /** Default hosts of its package managers. */
   hosts: readonly string[];
 }
 
-/** By the names of their registries. */
+/** By registry. */
 const ECOSYSTEMS: Readonly<Record<string, Ecosystem>> = {
   npm: {
     manifests: ["package.json"],
@@ -35,11 +35,7 @@ const ECOSYSTEMS: Readonly<Record<string, Ecosystem>> = {
   },
 };
 
-/**
- * Returns the hosts of the registries that a directory calls for.
- *
- * @param isThere whether the directory has a file of that name
- */
+/** Hosts of a directory's registries. @param isThere whether the directory has a file */
 export async function registryHosts(
   isThere: (name: string) => Promise<boolean>,
 ): Promise<string[]> {

@@ -1,31 +1,26 @@
-/**
- * The sockets behind a listener of this process. Deno shows no descriptor of them, so they are found
- * among all that the process has, by the port they are bound to.
- */
+/** Sockets of this process's listeners. Deno hides their descriptors, so they are found by port. */
 import { lazy } from "../base/lazy.ts";
 import { openLibc } from "../os/libc.ts";
 
-/** A connection that a listener has accepted. */
-export interface AcceptedSocket {
+interface AcceptedSocket {
   fd: number;
-  /** Port of the client's end. */
+  /** The client's port. */
   peer_port: number;
-  /** Milliseconds since anything was sent on it, or since it was opened. */
+  /** Milliseconds since the last data was sent, or since it was opened. */
   quiet_ms: number;
-  /** Whether bytes wait for the client to read. */
+  /** Whether bytes wait for the client. */
   blocked: boolean;
 }
 
 export interface TcpSockets {
   /**
-   * Has every answer leave at once, on the connections that the process's listeners are yet to accept:
-   * they inherit it. Without it a second small write waits for the client's delayed acknowledgement,
-   * 40 ms.
+   * Sets TCP_NODELAY, which future connections inherit. Otherwise a second small write
+   * waits 40 ms for the client's delayed acknowledgement.
    */
   sendAtOnce(): void;
-  /** The connections accepted on a port; undefined where the system does not tell enough of them. */
+  /** Connections accepted on a port; undefined where the system cannot tell. */
   accepted?(port: number): AcceptedSocket[];
-  /** Ends a connection; its owner reads the end of the stream. */
+  /** Ends a connection; its owner reads the end. */
   shutdown(fd: number): void;
 }
 
@@ -45,7 +40,7 @@ const TCP_INFO_BYTES = 256;
 const LAST_DATA_SENT = 44;
 const NOTSENT_BYTES = 144;
 
-/** Functions are opened when they are needed: each takes half a millisecond of the start. */
+/** Functions are opened lazily: each takes half a millisecond of the start. */
 const AT_START = {
   setsockopt: { parameters: ["i32", "i32", "i32", "buffer", "u32"], result: "i32" },
 } as const;
@@ -56,7 +51,7 @@ const SYMBOLS = {
   shutdown: { parameters: ["i32", "i32"], result: "i32" },
 } as const;
 
-/** @returns undefined where there is no C library to ask. */
+/** @returns undefined without a C library */
 export function tcpSockets(): TcpSockets | undefined {
   const at_start = openLibc(AT_START)?.symbols;
   if (at_start === undefined) return undefined;
@@ -66,7 +61,7 @@ export function tcpSockets(): TcpSockets | undefined {
   const length = new Uint32Array(1);
   const length_bytes = new Uint8Array(length.buffer);
 
-  /** The port of one end of a TCP socket; undefined for another kind of descriptor. */
+  /** The port of one end of a TCP socket; undefined for other descriptors. */
   const portOf = (name: "getsockname" | "getpeername", fd: number): number | undefined => {
     length[0] = SOCKADDR_BYTES;
     if (later()[name](fd, address, length_bytes) !== 0) return undefined;
@@ -86,7 +81,7 @@ export function tcpSockets(): TcpSockets | undefined {
   return {
     sendAtOnce() {
       const on = new Uint8Array(new Int32Array([1]).buffer);
-      // What is no TCP socket refuses, and the others may send at once as well.
+      // Other descriptors refuse it, and other sockets may send at once too.
       for (const fd of descriptors()) {
         at_start.setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, on, on.length);
       }

@@ -1,11 +1,10 @@
-/** The connection behind a request of `Deno.serve` that asks for another protocol. */
+/** Takes over connections of `Deno.serve` for another protocol. */
 import { Buffer } from "node:buffer";
 import { Duplex } from "node:stream";
 import { writeAll } from "../base/write_all.ts";
 
-/** The connection, as Node's streams have one, and what the request is answered with. */
-export interface Upgraded {
-  /** The status line and the headers of the answer are written to it too. */
+interface Upgraded {
+  /** Also gets the status line and headers of the answer. */
   stream: Duplex;
   response: Response;
 }
@@ -17,11 +16,10 @@ interface Internals {
 }
 
 /**
- * Takes the connection of a request over. Deno's own WebSockets keep whatever a peer sends of a
- * message that it never ends (2.7.11); a library that bounds it needs the connection. Deno has no
- * public way to it, and its `node:http` goes this one.
+ * Takes over a request's connection, with the internal function of Deno's `node:http`. Deno's
+ * own WebSockets keep an unfinished message of any size (2.7.11), so a library is used.
  *
- * @throws {Deno.errors.Http} when the request was answered already.
+ * @throws {Deno.errors.Http} when the request was answered already
  */
 export function takeConnection(request: Request): Upgraded {
   const of_deno = Deno as unknown as { internal: symbol } & Record<symbol, Internals>;
@@ -30,7 +28,7 @@ export function takeConnection(request: Request): Upgraded {
   return { stream: streamOf(conn), response };
 }
 
-/** Nothing is read from the connection that nobody takes from the stream. */
+/** Reads only what the stream's user takes. */
 function streamOf(conn: Deno.Conn): Duplex {
   const buffer = new Uint8Array(READ_BYTES);
   const write = (chunk: Uint8Array, done: (error?: Error) => void) =>
@@ -40,12 +38,12 @@ function streamOf(conn: Deno.Conn): Duplex {
       conn.read(buffer).then((read) => {
         if (read === null) return this.push(null);
         const bytes = Buffer.from(buffer.buffer, 0, read);
-        // What a refused peer still sends is dropped, and needs no memory of its own.
+        // Data of a refused peer is dropped, and needs no copy.
         this.push(this.listenerCount("data") > 0 ? Buffer.from(bytes) : bytes);
       }, (error) => this.destroy(error));
     },
     write: (chunk: Uint8Array, _encoding, done) => write(chunk, done),
-    // What is written in one go leaves in one packet.
+    // One write leaves in one packet.
     writev: (waiting, done) => write(Buffer.concat(waiting.map(({ chunk }) => chunk)), done),
     final(done) {
       conn.closeWrite().then(() => done(), () => done());
@@ -54,7 +52,7 @@ function streamOf(conn: Deno.Conn): Duplex {
       try {
         conn.close();
       } catch {
-        // Closed already.
+        // Already closed.
       }
       done(error);
     },

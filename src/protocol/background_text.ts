@@ -1,12 +1,12 @@
-/** Commands in the background, in words. */
+/** Background commands in words. */
 import type { EventData } from "./event_data.ts";
 
-/** Characters of a command line that an event, a list and a note have. */
+/** Characters of a command line in events, lists and notes. */
 export const COMMAND_SHOWN = 200;
 
 type Ended = EventData["background.ended"];
 
-/** How a command has ended, in a few words. */
+/** How a command ended. */
 export function endText(
   { reason, exit_code, signal }: Pick<Ended, "reason" | "exit_code" | "signal">,
 ): string {
@@ -26,22 +26,17 @@ export function endText(
   }
 }
 
-/** One line about a command that ended. */
 export function backgroundEndedText(ended: Ended): string {
   return `background command ${ended.command_id} (${ended.command}): ${endText(ended)}`;
 }
 
-/** One line about a command that started. */
 export function backgroundStartedText(
   { command_id, command }: Pick<EventData["background.started"], "command_id" | "command">,
 ): string {
   return `background command ${command_id} (${command}): started`;
 }
 
-/**
- * What the model is told of an end; undefined when it knows of it, because it stopped the command
- * itself.
- */
+/** The notice for the model; undefined when the model stopped the command itself. */
 export function endNotice(ended: Ended): string | undefined {
   if (ended.by === "model") return undefined;
   const { command_id, command, reason } = ended;

@@ -23,5 +23,5 @@ export const CHAT_COMMANDS = [
   "unpin",
 ] as const;
 
-/** The name of a command of `svc chat` itself, without its slash. */
+/** A name in {@linkcode CHAT_COMMANDS}. */
 export type ChatCommand = typeof CHAT_COMMANDS[number];

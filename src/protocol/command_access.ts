@@ -1,14 +1,12 @@
-/** What a command asks for that the sandbox does not give it. */
+/** What a command asks for beyond its sandbox. */
 export interface CommandAccess {
   network?: boolean;
   outside_sandbox?: boolean;
 }
 
 /**
- * Says what a call of `run_command` asks for; undefined for one that keeps to the sandbox. Such a
- * call needs the person's approval in every mode.
- *
- * @param args the arguments of the call, as they are recorded
+ * Returns what a `run_command` call asks for beyond its sandbox, if anything. Such a call needs the
+ * person's approval in every mode.
  *
  * @example
  * ```ts

@@ -1,7 +1,6 @@
-/** What a person is told of a compaction. */
+/** Texts about compactions. */
 import type { Compacted } from "./events.ts";
 
-/** The line for a compaction. */
 export function compactedText(data: Compacted): string {
   const { tokens_before, tokens_after, problem, reason, attachments } = data;
   if (reason === "attachments") {
@@ -15,7 +14,6 @@ export function compactedText(data: Compacted): string {
   return problem === undefined ? text : `${text}, without a summary: ${problem}`;
 }
 
-/** How much of its limit a conversation takes. */
 export function contextText({ used, limit }: { used: number; limit: number }): string {
   return `context ${Math.round(100 * used / limit)}%`;
 }

@@ -20,7 +20,7 @@ export type SvcCode =
   | "unavailable"
   | "internal";
 
-/** An error that a client may see: what was wrong, and in `hint` what to do about it. */
+/** An error for clients: what was wrong, and in `hint` what to do. */
 export class SvcError extends Error {
   override name = "SvcError";
   readonly code: SvcCode;
@@ -39,10 +39,10 @@ export class SvcError extends Error {
   }
 }
 
-/** The `reason` in the details of a conflict: a question was answered by somebody who was faster. */
+/** The `reason` in a conflict's details: another client answered first. */
 export const ALREADY_ANSWERED = "already_answered";
 
-/** Whether an answer came after another one. */
+/** Whether an answer came too late. */
 export function wasAnswered(error: unknown): boolean {
   return error instanceof SvcError && error.details?.reason === ALREADY_ANSWERED;
 }
@@ -54,17 +54,16 @@ export class InvalidParams extends SvcError {
   }
 }
 
-/** The message of anything thrown. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** What was wrong and what to do about it, in one text. */
+/** The message with its hint. */
 export function withHint({ message, hint }: SvcError): string {
   return hint === undefined ? message : `${message}; ${hint}`;
 }
 
-/** Turns anything thrown into a {@linkcode SvcError}; what is not one becomes `internal`. */
+/** Turns anything thrown into a {@linkcode SvcError}; other errors become `internal`. */
 export function toSvcError(error: unknown): SvcError {
   if (error instanceof SvcError) return error;
   return new SvcError("internal", messageOf(error), { cause: error });

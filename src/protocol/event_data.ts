@@ -1,6 +1,6 @@
 /**
- * What happens in a session (contract.md section 5). An event is written to the journal before
- * anyone sees it; the state of a session is a fold over its events.
+ * Events of a session (contract.md section 5). An event is journalled before clients see it; a
+ * session's state is a fold over its events.
  */
 
 import type * as z from "zod";
@@ -8,6 +8,7 @@ import type { Attachment } from "./attachments.ts";
 import type { Effort } from "./effort.ts";
 import type { PersonAnswer, Unanswered } from "./person_question.ts";
 import type { PlanStep } from "./plan_text.ts";
+import type { StopReason } from "./stop_reasons.ts";
 import type {
   fileChangeSchema,
   rulesFileSchema,
@@ -16,41 +17,26 @@ import type {
 } from "./schemas/session.ts";
 
 export type Approval = "auto" | "ask" | "read_only";
-/** Whether a session may use the tools of trusted servers (product.md, Tool-protocol catalog). */
+/** Decides about tools of trusted servers (product.md, Tool-protocol catalog). */
 export type Trust = "trusted" | "untrusted";
 export type Decision = "allow" | "allow_always" | "deny";
-/** How a turn ended; `stop_reasons.ts` says what each means. */
-export type StopReason =
-  | "ok"
-  | "cancelled"
-  | "error"
-  | "budget"
-  | "critic"
-  | "interrupted"
-  | "length"
-  | "filtered"
-  | "refused"
-  | "empty"
-  | "loop"
-  | "rate_limit";
-/** Where a rule that a person chose to keep holds. */
+export type { StopReason };
+/** Where a kept rule applies. */
 export type RuleScope = "session" | "directory" | "everywhere";
 export type LaneKind = "main" | "tool" | "mission_task" | "lobe" | "router";
-/** How much a note matters. */
 export type Severity = "info" | "warning" | "error";
 export type LaneStatus = "pending" | "running" | "blocked" | "done" | "errored" | "cancelled";
 
-/** Steps of repairing a criterion that failed, T1 intent match to T8 soft pass (contract.md section 4). */
+/** Repair steps of a criterion, T1 intent match to T8 soft pass (contract.md section 4). */
 export type Tier = "T1" | "T2" | "T3" | "T4" | "T5" | "T6" | "T7" | "T8";
 export type TierStatus = "pending" | "running" | "passed" | "failed";
 
-/** Input and output tokens of a turn. `tokens_cached` is the part of `tokens_in` read from a cache. */
 export type TurnUsage = z.output<ReturnType<typeof turnUsageSchema>>;
 
-/** What may come with the text of a message. */
+/** Options of a message. */
 export type SendOptions = Omit<EventData["user.message"], "message_id" | "text">;
 
-/** Limits of the turn that a message starts; the session's own budget holds as well. */
+/** Limits of the turn that a message starts, in addition to the session's budget. */
 export type TurnLimits = Omit<SendOptions, "client_message_id" | "attachments">;
 
 export interface ContentBlock {
@@ -58,18 +44,18 @@ export interface ContentBlock {
   text: string;
 }
 
-/** What {@linkcode applyToState} had made of the events that a checkpoint stands for. */
+/** The state from {@linkcode applyToState} in a checkpoint. */
 export type CheckpointState = Record<string, unknown>;
-/** What the transcript had made of them. */
+/** The transcript in a checkpoint. */
 export type CheckpointTranscript = Record<string, unknown>;
 
-/** A file of rules that a session's model was told. */
+/** A file of rules for the model. */
 export type RulesFile = z.output<ReturnType<typeof rulesFileSchema>>;
 
-/** A file of rules that was not told, and why. */
+/** A file of rules that was left out. */
 export type SkippedRules = z.output<ReturnType<typeof skippedRulesSchema>>;
 
-/** A mission at its beginning; the figures count what its spec has. */
+/** A new mission, with the size of its spec. */
 interface MissionBegin {
   mission_id: string;
   name: string;
@@ -77,10 +63,9 @@ interface MissionBegin {
   criteria: number;
 }
 
-/** Why a turn that was cut off has to be taken up again. */
+/** Why a turn has to be continued. */
 export type CutBy = "stop" | "crash" | "asked";
 
-/** A call as a model made it. */
 export interface AnsweredCall {
   call_id: string;
   tool: string;
@@ -90,67 +75,62 @@ export interface AnsweredCall {
   written?: WrittenCall;
 }
 
-/** A call as its model wrote it, where svc has read it differently, and how. */
+/** The original of a call that svc corrected, with notes on that. */
 export interface WrittenCall {
   tool: string;
   args: unknown;
   notes: readonly string[];
 }
 
-/** How a conversation was made shorter. What the model is given from then on follows from it alone. */
-/** Characters of a text that is told to a model, with what separates them from the next. */
+/** A range of a text for the model, with the separator after it. */
 export interface ToldPart {
-  /** The file or the fact that they are about. */
+  /** A file or fact. */
   about: string;
   from: number;
   to: number;
 }
 
+/** How a conversation was shortened. The later input of the model depends on this only. */
 export interface Compacted {
-  /**
-   * Its limit was near, the provider refused it as too long, somebody asked, or its images and
-   * documents were too many or refused.
-   */
+  /** Near the limit, refused as too long, asked for, or too many or refused attachments. */
   reason: "limit" | "too_long" | "asked" | "attachments";
-  /** Tokens before and after, by estimate. */
+  /** Estimates. */
   tokens_before: number;
   tokens_after: number;
-  /** The last seq that the estimates take in. */
+  /** Last seq in the estimates. */
   seen_seq: number;
-  /** Images and documents from the first to the second seq are left out; a line stands for each. */
+  /** Lines replace images and documents in this range. */
   attachments?: { from_seq: number; to_seq: number; refused?: true };
-  /** Outputs of calls up to this seq are left out; a note says how to read them again. */
+  /** Notes replace outputs of calls up to this seq. */
   outputs_seq?: number;
-  /** Items up to the one of this seq are left out, and the summary stands for them. */
+  /** The summary replaces items up to this seq. */
   until_seq?: number;
-  /** Empty when none could be made; `problem` says why. */
+  /** Empty if there is a `problem`. */
   summary?: string;
   problem?: string;
-  /** Files that were changed in what is left out. */
+  /** Changed files in the part left out. */
   files?: string[];
-  /** Messages in what is left out that are kept word for word. */
+  /** Messages that stay nevertheless. */
   kept_seqs?: number[];
-  /** Rules and facts that svc has told again since are left out. */
+  /** Repeated rules and facts are left out. */
   told_again?: true;
-  /** Longer messages and outputs among the rest are cut to so many characters. */
+  /** Characters to which other messages and outputs are cut. */
   text_max?: number;
-  /** The rules and facts that svc told are cut to so many characters. */
+  /** Characters to which rules and facts are cut. */
   told_max?: number;
-  /** The limit that the provider named when it refused. */
+  /** The limit in the provider's refusal. */
   learned?: { model: string; tokens: number };
 }
 
-/**
- * What tells a directory from others for as long as it is on its file system, whatever its path.
- */
+/** Identifies a directory on its file system, whatever its path. */
 export interface DirectoryIdentity {
   dev: number;
   ino: number;
-  /** When it was made, Unix milliseconds; missing where the file system does not keep that. */
+  /** Creation time, Unix milliseconds, if the file system has it. */
   made_ms?: number;
 }
 
-/** What a session knows that belongs to its conversation. */
+/** The part of a session's state that a rewind of the conversation restores. */
 export interface ConversationState {
   messages_count: number;
   facts: Record<string, string>;
@@ -159,9 +139,8 @@ export interface ConversationState {
   context?: { used: number; limit: number };
 }
 
-/** The result of a call. */
 interface CallEnd {
-  /** The lane of the subagent that made the call. */
+  /** The subagent's lane, if one made the call. */
   lane_id?: string;
   call_id: string;
   tool: string;
@@ -169,9 +148,8 @@ interface CallEnd {
   duration_ms: number;
   output: string;
   truncated: boolean;
-  /** Images and documents that the model receives with the output. */
   attachments?: Attachment[];
-  /** Present for a command that finished. */
+  /** Of a command that finished. */
   exit_code?: number;
 }
 
@@ -185,24 +163,23 @@ export interface EventData {
     approval: Approval;
     effort?: Effort;
     budget_usd?: number;
-    /** Journals from before it was recorded have none: those sessions are trusted. */
+    /** Missing in old journals, whose sessions are trusted. */
     trust?: Trust;
-    /** The name of a skill that its model is told at once. */
+    /** Name of a skill that the model gets at once. */
     skill_pack?: string;
-    /** The title is the directory's name: the first message, and then a model, may replace it. */
+    /** The title is the directory's name; the first message or a model may replace it. */
     untitled?: true;
-    /** What `workdir` is; journals from before it was recorded have none. */
+    /** Identifies `workdir`; missing in old journals. */
     directory?: DirectoryIdentity;
   };
   /** The session's directory is at another path, or the session works in another one. */
   "session.moved": {
     workdir: string;
-    /** Where it was before. */
     from: string;
     directory?: DirectoryIdentity;
-    /** `svc` where the directory was found by what it is. */
+    /** `svc` if it found the directory by its identity. */
     by: string;
-    /** Another directory is at the path where the session's own was. */
+    /** Another directory is at the old path. */
     replaced?: true;
   };
   /** What the session's directory is, where that was not recorded or is known by another device. */
@@ -217,7 +194,7 @@ export interface EventData {
     effort?: Effort | "default";
     budget_usd?: number;
     title?: string;
-    /** Whether lists show it first, and whether they leave it out until it gets a message. */
+    /** Whether lists show it first, or hide it until its next message. */
     pinned?: boolean;
     archived?: boolean;
     by: string;
@@ -228,7 +205,7 @@ export interface EventData {
     text: string;
     client_message_id?: string;
     attachments?: Attachment[];
-    /** Limits of the turn that the message starts: model calls, and USD. */
+    /** Limits of its turn: model calls, and USD. */
     max_steps?: number;
     max_usd?: number;
   };
@@ -261,34 +238,31 @@ export interface EventData {
   // fields-ok: the reference lists the fields of events from this file
   "approval.requested": {
     approval_id: string;
-    /** Who asks. */
     lane_id: string;
     call_id: string;
     tool: string;
     args: unknown;
     reason: string;
-    /** What `allow_always` will let through from then on. */
+    /** What `allow_always` allows. */
     rule: string;
-    /** Rules that may be kept instead, the narrowest first; see docs/how-to/permissions.md. */
+    /** Rules to keep instead, narrowest first; see docs/how-to/permissions.md. */
     choices?: string[];
-    /** What the call changes in files, as they are now; long ones are cut. */
+    /** Changes to files as they are now; long ones are cut. */
     changes?: z.output<ReturnType<typeof fileChangeSchema>>[];
-    /** Of a question to the person, which `args` has. */
+    /** For a question to the person, in `args`. */
     kind?: "question";
   };
   /** A decision was made, or a question was answered. */
   "approval.resolved": {
     approval_id: string;
     decision: Decision;
-    /** The door or the face that it was answered through; `svc` for one that was withdrawn. */
+    /** The door or client; `svc` for a withdrawn one. */
     by: string;
-    /** Names what was shown to who answered, as their client says; see `session.approve`. */
+    /** Names what the client showed; see `session.approve`. */
     shown?: string;
-    /** The rule that was kept in place of `rule`. */
+    /** The rule that was kept instead of `rule`. */
     always?: { rule: string; scope: RuleScope };
-    /** Of a question that was answered. */
     answer?: PersonAnswer;
-    /** Of a question that was not answered. */
     unanswered?: Unanswered;
   };
   /** A turn has ended. */
@@ -298,10 +272,7 @@ export interface EventData {
     message: string;
     usage: TurnUsage;
     error?: string;
-    /**
-     * Messages up to this seq need no further turn. Without it, those from before the turn and those
-     * that an answered model call has seen.
-     */
+    /** Messages up to this seq need no turn; default: those before the turn or seen by a call. */
     taken_seq?: number;
   };
   /** A model call was answered; what it cost. */
@@ -310,22 +281,19 @@ export interface EventData {
     tokens_in: number;
     tokens_out: number;
     tokens_cached: number;
-    /** The last seq that the model call behind these figures was built from. */
+    /** Last seq in the model call's input. */
     seen_seq: number;
-    /** Tokens that the conversation may have; of the main lane's calls. */
+    /** Token limit of the conversation; for the main lane. */
     context_limit?: number;
-    /** The lane whose call it was, when it was not the main one's. */
+    /** Default: the main lane. */
     lane_id?: string;
-    /** Present for a model call of a subagent, which counts towards the turn. */
+    /** For a subagent's call, which counts towards the turn. */
     in_turn?: true;
-    /** The model that was called; without it, the session's. */
+    /** Default: the session's model. */
     model?: string;
-    /** The model has no known price: the cost is not 0, although `usd_delta` is. */
+    /** The price is unknown, so `usd_delta` is 0. */
     unpriced?: true;
-    /**
-     * How the answer ended and the calls in it, unless it is text alone that has come to its end. A
-     * daemon that takes the turn over knows from it what is still to be done.
-     */
+    /** End and calls of the answer, unless it is just text; needed to continue the turn. */
     answered?: { reason: string; calls: AnsweredCall[] };
     /** What the provider wants back with an answer that has no calls. */
     echo?: Record<string, unknown>;
@@ -342,25 +310,23 @@ export interface EventData {
   "files.kept": {
     turn_id: string;
     moment: "before" | "after";
-    /** Its name in the session's store; missing when it could not be kept. */
+    /** Its name in the session's store, if it was kept. */
     state?: string;
-    /** Files that are not in it, the first ones; ignored files are not listed. */
+    /** First files that are not in it, without ignored ones. */
     excluded?: { path: string; reason: string }[];
     excluded_count?: number;
-    /** Why it could not be kept. */
     problem?: string;
   };
   /** Files or conversation were brought back to what they were before a message. */
   "session.rewound": {
     rewind_id: string;
-    /** The message. */
     message_id: string;
-    /** Its seq: what has this or a later seq was taken back. */
+    /** Events from this seq on are undone. */
     to_seq: number;
     by: string;
-    /** The states of the files before and after it, if it was about them. */
+    /** States of the files before and after, if they changed. */
     files?: { from: string; to: string; changed: number };
-    /** What the session knew then, if it was about the conversation. */
+    /** The restored state of the conversation, if that was rewound. */
     conversation?: ConversationState;
     /** The rewind that this one undoes. */
     undo_of?: string;
@@ -371,7 +337,7 @@ export interface EventData {
   "session.checkpoint": {
     state: CheckpointState;
     transcript: CheckpointTranscript;
-    /** Ledger hash of the last record it stands for, so that the chain goes on. */
+    /** Ledger hash of the last replaced record. */
     chain: string;
   };
   /** The session was restored by another daemon. */
@@ -394,7 +360,6 @@ export interface EventData {
     mission_id: string;
     task_id: string;
     lane_id: string;
-    /** The session that works on it. */
     session_id: string;
     attempt: number;
   };
@@ -417,7 +382,7 @@ export interface EventData {
   /** A subagent has started. It does a task for a call, with a conversation of its own. */
   "subagent.started": {
     lane_id: string;
-    /** The call that it does the task for. */
+    /** The call with the task. */
     call_id: string;
     description: string;
     task: string;
@@ -431,26 +396,23 @@ export interface EventData {
   /** A subagent has ended. */
   "subagent.completed": {
     lane_id: string;
-    /** The call that it did the task for. */
     call_id: string;
     stop_reason: StopReason;
-    /** Its answer, or what it said last. */
+    /** Its answer, or last text. */
     message: string;
     error?: string;
     usage: TurnUsage;
   };
   /** One of the operator's hooks made a decision, added text for the model, or failed. */
   "hook.ran": {
-    /** The event that it ran on. */
     on: string;
     program: string;
-    /** The call that it was about. */
     call_id?: string;
     decision?: "allow" | "ask" | "deny";
     reason?: string;
     /** Text for the model. */
     context?: string;
-    /** Why it failed. */
+    /** The failure. */
     problem?: string;
   };
   /** A lane opens. */
@@ -460,7 +422,6 @@ export interface EventData {
     parent_lane_id?: string;
     label: string;
     started_at: string;
-    /** The tool call that runs in it. */
     call_id?: string;
   };
   /** A lane changes its status. */
@@ -476,10 +437,7 @@ export interface EventData {
     lane_id: string;
     delta_seq: number;
     content_block: ContentBlock;
-    /**
-     * The text takes the place of so many lines at the end of what the lane has said, the one that has
-     * not ended among them.
-     */
+    /** Number of lines at the end of the earlier text, including an unfinished one, to replace. */
     redraws?: number;
   };
   /** What a lane has spent. */
@@ -498,11 +456,11 @@ export interface EventData {
     lane_id: string;
     text: string;
     reason_code: string;
-    /** The model that answers the rest of the turn because the previous one failed. */
+    /** The model that replaces a failed one for the rest of the turn. */
     fallback?: string;
     /** Of a published note ({@linkcode PUBLISHED}). */
     note?: { tags: string[]; severity: Severity; by: string };
-    /** All files that run later and were written, by what runs them. */
+    /** Written files that other programs run later, by program. */
     files?: { runner: string; new: string[]; changed: string[] }[];
   };
   /** A lane was killed; lane.status follows. */
@@ -510,11 +468,11 @@ export interface EventData {
   /** Where and how the session works, as its model is told: all of it at first, later what changed. */
   "context.told": {
     turn_id: string;
-    /** All that the model knows by now, by name. */
+    /** All facts known to the model, by name. */
     facts: Record<string, string>;
-    /** What the next model call is given, as it is. */
+    /** Verbatim in the next model call. */
     text: string;
-    /** Where the facts stand in it. */
+    /** Positions of the facts. */
     parts?: ToldPart[];
   };
   /** The rules of the person and of the project that the model is told. */
@@ -522,11 +480,11 @@ export interface EventData {
     turn_id: string;
     files: RulesFile[];
     skipped: SkippedRules[];
-    /** Files told before that no longer hold. */
+    /** Files whose rules no longer apply. */
     removed: string[];
-    /** What the next model call is given, as it is; empty where no file could be read. */
+    /** Verbatim in the next model call; empty if no file was readable. */
     text: string;
-    /** Where the rules of each file stand in it. */
+    /** Positions of the files' rules. */
     parts?: ToldPart[];
   };
   /** The model has changed its plan; this is all of it. */
@@ -534,7 +492,7 @@ export interface EventData {
   /** A command was started in the background. */
   "background.started": {
     command_id: string;
-    /** Its beginning, on one line. */
+    /** Its start, on one line. */
     command: string;
     call_id?: string;
   };
@@ -544,11 +502,9 @@ export interface EventData {
     command: string;
     reason: "exited" | "failed" | "timeout" | "stopped" | "session_ended" | "daemon_stopped";
     exit_code?: number;
-    /** The signal that ended it. */
     signal?: string;
     /** Who stopped it: the door, or `model`. */
     by?: string;
-    /** Bytes that it wrote. */
     output_bytes?: number;
   };
   /** What a turn's first model call is given of the memory. */
@@ -563,7 +519,6 @@ export interface EventData {
 
 export type EventType = keyof EventData;
 
-/** An event as the journal has it. */
 export type SessionEvent = {
   [T in EventType]: { seq: number; at: string; type: T; data: EventData[T] };
 }[EventType];

@@ -1,8 +1,7 @@
-/** What the memory consists of, and which session sees what of it (contract.md section 4). */
+/** Entries of the memory and who sees them (contract.md section 4). */
 import type * as z from "zod";
 import type { entrySchema, proposalSchema } from "./schemas/memory.ts";
 
-/** What an entry is about. */
 export const CATEGORIES = [
   "fact",
   "preference",
@@ -14,41 +13,41 @@ export const CATEGORIES = [
 export type Category = typeof CATEGORIES[number];
 
 /**
- * For whom an entry holds:
+ * Who sees an entry:
  *
  * - `Session`: the session that wrote it.
- * - `Worker`: the sessions of the same working directory.
- * - `AllSessions`: every session of this user that is trusted.
- * - `Global`: every session, the untrusted ones of hired work too.
- * - `Always`: as `Global`, and every prompt has it, whatever the prompt is about.
+ * - `Worker`: sessions of the same workdir.
+ * - `AllSessions`: this user's trusted sessions.
+ * - `Global`: all sessions, also untrusted ones of hired work.
+ * - `Always`: as `Global`, and every prompt includes it.
  */
 export const SCOPES = ["Session", "Worker", "AllSessions", "Global", "Always"] as const;
 export type Scope = typeof SCOPES[number];
 
-/** One thing that is remembered. Only a client changes it; whatever works by itself adds another. */
+/** Only clients change an entry; the daemon itself adds another. */
 export type Entry = z.output<ReturnType<typeof entrySchema>>;
 
-/** What is to be remembered. */
+/** An entry to add. */
 export type Proposal = z.output<ReturnType<typeof proposalSchema>>;
 
-/** What of an entry is to be another. */
+/** Fields to change. */
 export type Changes = Partial<Proposal>;
 
-/** What `memory.query` knows an entry by: its category leads, so that a prefix picks one. */
+/** An entry's key for `memory.query`, with its category first, so that a prefix picks one. */
 export function keyOf({ category, entry_id }: Entry): string {
   return `${category}/${entry_id}`;
 }
 
-/** Characters of an entry's content and of a tag; number of tags. */
+/** Limits: characters of content and of a tag, number of tags. */
 export const CONTENT_MAX = 2_000;
 export const TAG_MAX = 60;
 export const TAGS_MAX = 10;
 
-/** The tools by which a model uses the memory; the curator asks under the same name. */
+/** The model's tools for the memory; the curator asks under the first name. */
 export const REMEMBER = "remember";
 export const RECALL = "recall";
 
-/** Whether an entry of this scope reaches hired work, or every prompt. */
+/** Whether the scope includes hired work. */
 export function reachesFar(scope: Scope | undefined): boolean {
   return scope === "Global" || scope === "Always";
 }

@@ -1,34 +1,29 @@
-/** Describes to a person what happens to a session and how its turns end. */
-import type { EventData, StopReason } from "./events.ts";
+/** Describes what happens to a session, for people. */
+import type { EventData } from "./events.ts";
 import { stopLabel } from "./stop_reasons.ts";
 
 export const TURN_CONTINUED = "the turn goes on";
 export const EARLIER_GONE = "earlier messages are no longer stored";
 export const SESSION_RESUMED = "the session was resumed";
 
-/** The line for a turn that did not end well: `turn budget: the limit of 3 steps is reached`. */
-export function turnEndText({ stop_reason, error }: End): string {
+/** `turn budget: the limit of 3 steps is reached` */
+export function turnEndText({ stop_reason, error }: TurnEnd): string {
   return `turn ${stop_reason}${error ? `: ${error}` : ""}`;
 }
 
 /** The same for people who do not know svc's names. */
-export function turnEndSentence({ stop_reason, error }: End): string {
+export function turnEndSentence({ stop_reason, error }: TurnEnd): string {
   return `${stopLabel(stop_reason)}${error ? `: ${error}` : ""}`;
 }
 
-interface End {
-  stop_reason: StopReason;
-  error?: string;
-}
+export type TurnEnd = Pick<EventData["turn.completed"], "stop_reason" | "error">;
 
-/** The line for a pause. */
 export function pausedText({ reason }: EventData["session.paused"]): string {
   return reason === "operator"
     ? "the session was paused"
     : "the session was paused, because the daemon stopped";
 }
 
-/** The line for a session whose directory is at another path. */
 export function movedText({ workdir, from, by, replaced }: EventData["session.moved"]): string {
   if (workdir === from) {
     return `another directory is at ${from} than before, with the session's journal; ` +
@@ -40,22 +35,60 @@ export function movedText({ workdir, from, by, replaced }: EventData["session.mo
   return replaced ? `${now}. Another directory is at ${from} now` : now;
 }
 
-/** Characters of a message in the line about it. */
+/** Characters of a message in its note. */
 const TAKEN_BACK_MAX = 300;
 
-/** The line for a queued message that was taken back. */
 export function takenBackText(text: string): string {
   const begin = text.replace(/\s+/g, " ").trim();
   const cut = begin.slice(0, TAKEN_BACK_MAX).toWellFormed();
   return `message taken back: ${cut === begin ? begin : `${cut}…`}`;
 }
 
-/** The line for the end of a session. */
 export function endedText({ reason }: EventData["session.ended"]): string {
   return `the session has ended (${reason})`;
 }
 
-/** The line for a session that another daemon has restored. */
 export function reloadedText({ version }: EventData["daemon.reloaded"]): string {
   return `the daemon was restarted (${version})`;
+}
+
+/** Returns the line for changed settings. */
+export function configuredText(
+  { model, approval, effort, budget_usd, title, pinned, archived }: EventData["session.configured"],
+): string {
+  const budget = budget_usd === undefined ? undefined : `$${budget_usd}`;
+  const marks = [
+    ...(pinned === undefined ? [] : [pinned ? "pinned" : "no longer pinned"]),
+    ...(archived === undefined ? [] : [archived ? "archived" : "no longer archived"]),
+  ];
+  const values = Object.entries({ model, approval, effort, budget, title })
+    .flatMap(([name, value]) => value === undefined ? [] : `${name} is now ${value}`);
+  return [...values, ...marks].join(", ");
+}
+
+/** Returns the line for a rewind. */
+export function rewoundText(
+  { files, conversation, undo_of }: EventData["session.rewound"],
+): string {
+  const changed = files === undefined ? [] : [filesText(files.changed)];
+  const said = conversation === undefined ? [] : ["the conversation"];
+  const what = [...changed, ...said].join(" and ");
+  return undo_of === undefined ? `undone: ${what}` : `done again: ${what}`;
+}
+
+function filesText(changed: number): string {
+  if (changed === 0) return "no changes of files";
+  return changed === 1 ? "changes of 1 file" : `changes of ${changed} files`;
+}
+
+const DECIDED = { allow: "allowed", ask: "asks about", deny: "denied" } as const;
+
+/** One line about a hook's run; parts of it may come from the operator's program. */
+export function hookText(
+  { on, program, decision, reason, context, problem }: EventData["hook.ran"],
+): string {
+  const call = on.startsWith("tool.") ? "a call" : on;
+  const did = problem ?? (decision && `${DECIDED[decision]} ${call}`) ??
+    (context === undefined ? "ran" : "told the model something");
+  return `hook ${program}: ${did}${reason === undefined ? "" : `: ${reason}`}`;
 }

@@ -1,6 +1,6 @@
 /**
- * Questions of a session's model to the person. They wait among the session's approvals, and every
- * face shows them. It imports only types, so that the web app can use it.
+ * Questions from the model, pending among the session's approvals. Must import only types:
+ * the web app uses it.
  */
 import type * as z from "zod";
 import type { personQuestionSchema } from "./schemas/question.ts";
@@ -9,15 +9,14 @@ export const OPTIONS_MAX = 8;
 export const QUESTION_MAX = 2_000;
 export const LABEL_MAX = 100;
 export const DESCRIPTION_MAX = 300;
-export const ANSWER_MAX = 10_000;
 
-/** The `kind` of an approval that is a question to the person. */
-export const QUESTION = "question";
+/** The `kind` of an approval that is a question. */
+const QUESTION = "question";
 
-/** What the model asks, with every default filled in. */
+/** The question with all defaults. */
 export type PersonQuestion = Required<z.output<ReturnType<typeof personQuestionSchema>>>;
 
-/** What the person answers; at least one of both. */
+/** At least one of both is set. */
 export interface PersonAnswer {
   /** Labels of options. */
   chosen: string[];
@@ -25,17 +24,17 @@ export interface PersonAnswer {
   text?: string;
 }
 
-/** Why there is no answer: the person did not want to give one, or nobody was there. */
+/** The person declined, or nobody was there. */
 export type Unanswered = "declined" | "nobody";
 
-/** Returns what is asked, if an approval is a question to the person. */
+/** Returns the question, if an approval is one. */
 export function askedOf(
   { kind, args }: { kind?: string; args: unknown },
 ): PersonQuestion | undefined {
   return kind === QUESTION ? args as PersonQuestion : undefined;
 }
 
-/** Returns why an answer does not fit its question; undefined when it does. */
+/** Returns why an answer does not fit; undefined when it does. */
 export function answerProblem(
   { options, multiple, free_text }: PersonQuestion,
   { chosen, text }: PersonAnswer,
@@ -52,15 +51,10 @@ export function answerProblem(
   return undefined;
 }
 
-/** What a person types to skip a question, where answers are typed. */
+/** Typed to skip a question. */
 export const SKIP = "0";
 
-/**
- * Reads an answer that was typed on one line: numbers of options, an option's label, or the
- * person's own words.
- *
- * @returns `undefined` for the number that skips the question
- */
+/** Parses a typed answer: numbers of options, a label, or own words; undefined for a skip. */
 export function typedAnswer(
   asked: PersonQuestion,
   line: string,
@@ -80,7 +74,7 @@ export function typedAnswer(
   return { problem: hintOf(asked) };
 }
 
-/** How a question is answered by typing, in a few words. */
+/** How to answer a question by typing. */
 export function hintOf({ options, multiple, free_text }: PersonQuestion): string {
   const last = options.length;
   const numbers = last === 0
@@ -94,7 +88,7 @@ export function hintOf({ options, multiple, free_text }: PersonQuestion): string
   return ways.filter((it) => it !== "").join(", or ");
 }
 
-/** What the model is told of the answer, or of why there is none. */
+/** The answer for the model. */
 export function answerText(
   { chosen, text }: PersonAnswer,
   { multiple }: Pick<PersonQuestion, "multiple">,
@@ -112,7 +106,7 @@ const UNANSWERED: Record<Unanswered, string> = {
   nobody: "Nobody is there to answer. Decide it yourself and say what you assumed.",
 };
 
-/** What the model is told when there is no answer. */
+/** The text for the model when there is no answer. */
 export function unansweredText(why: Unanswered): string {
   return UNANSWERED[why];
 }

@@ -1,16 +1,15 @@
-/** How turns end. */
-import type { StopReason } from "./event_data.ts";
+/** Reasons why turns end. */
 
 interface Stop {
-  /** What it means, for the documentation and the help. */
+  /** For the documentation and the help. */
   about: string;
-  /** The exit code of `svc chat -p`. 2 is wrong usage. */
+  /** Of `svc chat -p`. 2 is wrong usage. */
   exit_code: number;
-  /** The short form for people. */
+  /** Short form for people. */
   label: string;
 }
 
-export const STOPS: Readonly<Record<StopReason, Stop>> = {
+export const STOPS = {
   ok: { exit_code: 0, label: "Done", about: "the model has answered" },
   error: { exit_code: 1, label: "The turn failed", about: "the model could not be asked" },
   budget: {
@@ -47,9 +46,12 @@ export const STOPS: Readonly<Record<StopReason, Stop>> = {
     about: "the session was paused, or the daemon stopped; the turn may be continued",
   },
   cancelled: { exit_code: 130, label: "Cancelled", about: "somebody cancelled the turn" },
-};
+} as const satisfies Record<string, Stop>;
 
-/** Returns how a turn ended, for people; a newer daemon may have reasons that this one lacks. */
+/** How a turn ended. */
+export type StopReason = keyof typeof STOPS;
+
+/** Returns a label for people; a newer daemon may have unknown reasons. */
 export function stopLabel(stop_reason: string): string {
   return Object.hasOwn(STOPS, stop_reason) ? STOPS[stop_reason as StopReason].label : stop_reason;
 }

@@ -1,14 +1,13 @@
-/** Who answered a question that waits no longer. */
+/** Tells who answered a question that is no longer pending. */
 import { ALREADY_ANSWERED, SvcError } from "../protocol/errors.ts";
 import type { EventData, SessionEvent } from "../protocol/events.ts";
 
-/** Where the records of a session are. */
 interface Records {
   readonly trimmed_seq: number;
   read(since_seq: number): AsyncIterable<SessionEvent>;
 }
 
-/** Doors and faces by the names that records have for them, in words. */
+/** Doors and clients in words, by their names in records. */
 const DOORS: Record<string, string> = {
   socket: "on this machine",
   websocket: "in the web app or over WebSocket",
@@ -17,11 +16,7 @@ const DOORS: Record<string, string> = {
   tui: "in a terminal",
 };
 
-/**
- * The error for an answer that came too late.
- *
- * @returns undefined where the session has no record of such a question
- */
+/** Returns the error for a late answer, or undefined if the session has no record of it. */
 export async function alreadyAnswered(
   approval_id: string,
   journal: Records,

@@ -1,4 +1,4 @@
-/** The approvals that wait in a session: asked for by its lanes, decided by its clients. */
+/** The pending approvals of a session: lanes ask for them, clients decide them. */
 import { SvcError, wasAnswered } from "../protocol/errors.ts";
 import { type Decision, type EventData, MAIN_LANE } from "../protocol/events.ts";
 import type { Ids } from "./ids.ts";
@@ -6,58 +6,41 @@ import type { Lanes } from "./lanes.ts";
 import type { PendingApproval, SessionState } from "./session_state.ts";
 import type { Writer } from "./writer.ts";
 
-/** What an approval is asked for. */
-export type ApprovalRequest = Omit<
-  EventData["approval.requested"],
-  "approval_id" | "lane_id" | "kind"
->;
+/** An approval, or a question with its `kind`. */
+type Request = Omit<EventData["approval.requested"], "approval_id" | "lane_id">;
+export type ApprovalRequest = Omit<Request, "kind">;
 
-/** How an approval was resolved. */
-export type Resolution = Omit<EventData["approval.resolved"], "approval_id" | "by" | "shown">;
+type Resolution = Omit<EventData["approval.resolved"], "approval_id" | "by" | "shown">;
+
+interface ApprovalsParts {
+  state: SessionState;
+  writer: Writer;
+  lanes: Lanes;
+  ids: Ids;
+  /** Continues the turn that waits for it, and reports whether a turn runs. */
+  goOn(): boolean;
+  /** The error for an answer to an answered question. */
+  answered(approval_id: string): Promise<SvcError | undefined>;
+}
 
 export class Approvals {
-  readonly #state: SessionState;
-  readonly #writer: Writer;
-  readonly #lanes: Lanes;
-  readonly #ids: Ids;
-  readonly #goOn: () => boolean;
-  readonly #answered: (approval_id: string) => Promise<SvcError | undefined>;
+  readonly #parts: ApprovalsParts;
   readonly #pending = new Map<string, (how: Resolution) => void>();
-  /** Decisions that are being recorded. */
+  /** Decisions being recorded. */
   readonly #deciding = new Map<string, Promise<unknown>>();
-  /** Decisions on what a turn that goes on is about to ask again. */
+  /** Decisions on questions that a continued turn is about to ask again. */
   readonly #early = new Map<string, PromiseWithResolvers<void>>();
 
-  constructor(
-    { state, writer, lanes, ids, goOn, answered }: {
-      state: SessionState;
-      writer: Writer;
-      lanes: Lanes;
-      ids: Ids;
-      /** Has the turn go on that waits for it, and reports whether a turn runs. */
-      goOn: () => boolean;
-      /** The error for an answer to a question that was answered before. */
-      answered: (approval_id: string) => Promise<SvcError | undefined>;
-    },
-  ) {
-    this.#state = state;
-    this.#writer = writer;
-    this.#lanes = lanes;
-    this.#ids = ids;
-    this.#goOn = goOn;
-    this.#answered = answered;
+  constructor(parts: ApprovalsParts) {
+    this.#parts = parts;
   }
 
   /**
-   * Asks for a decision and waits for it; its lane is blocked meanwhile. What is always allowed is
-   * not asked.
+   * Asks for a decision and waits for it, unless the rule is always allowed; its lane is blocked
+   * meanwhile. An aborted request is withdrawn when its lane ends, or the turn of the main lane.
    *
-   * A request that is given up by its signal is withdrawn when its lane ends, one of the main lane
-   * when its turn ends.
-   *
-   * @param options.lane_id who asks; the main lane by default.
-   * @param options.each_time asks also for what is always allowed.
-   * @throws {DOMException} AbortError when the signal fires first.
+   * @param options.each_time also asks for what is always allowed
+   * @throws {DOMException} AbortError when the signal fires first
    */
   async ask(
     request: ApprovalRequest,
@@ -67,22 +50,19 @@ export class Approvals {
       each_time?: boolean;
     },
   ): Promise<Decision> {
-    if (!each_time && this.#state.allowed.includes(request.rule)) return "allow";
+    if (!each_time && this.#parts.state.allowed.includes(request.rule)) return "allow";
     return (await this.request(request, lane_id, signal)).decision;
   }
 
-  /**
-   * Asks for an approval or an answer and waits for it; as {@linkcode ask}, but for what is always
-   * allowed.
-   */
+  /** As {@linkcode ask}, for approvals and questions, and also for what is always allowed. */
   async request(
-    request: Omit<EventData["approval.requested"], "approval_id" | "lane_id">,
+    request: Request,
     lane_id: string,
     signal: AbortSignal,
   ): Promise<Resolution> {
     signal.throwIfAborted();
     const open = await this.#openQuestion(request);
-    const approval_id = open ?? this.#ids.next("appr");
+    const approval_id = open ?? this.#parts.ids.next("appr");
     const resolved = Promise.withResolvers<Resolution>();
     resolved.promise.catch(() => {});
     this.#pending.set(approval_id, resolved.resolve);
@@ -90,18 +70,18 @@ export class Approvals {
     signal.addEventListener("abort", stopped, { once: true });
     try {
       if (open === undefined) {
-        await this.#writer.emit("approval.requested", { approval_id, lane_id, ...request });
+        await this.#parts.writer.emit("approval.requested", { approval_id, lane_id, ...request });
       }
       this.#early.get(approval_id)?.resolve();
-      await this.#lanes.move(
+      await this.#parts.lanes.move(
         lane_id,
         "blocked",
         `waiting for ${request.kind === undefined ? "approval" : "an answer"}`,
         "approval",
       );
       const how = await resolved.promise;
-      if (!this.#state.pending_approvals.some((it) => it.lane_id === lane_id)) {
-        await this.#lanes.move(lane_id, "running", "the approval was decided", "approval");
+      if (!this.#parts.state.pending_approvals.some((it) => it.lane_id === lane_id)) {
+        await this.#parts.lanes.move(lane_id, "running", "the approval was decided", "approval");
       }
       return how;
     } finally {
@@ -110,34 +90,28 @@ export class Approvals {
     }
   }
 
-  /** The question that a call asked before its turn was cut off; one about anything else is withdrawn. */
+  /** The question that a call asked before a cut-off; withdraws a different one. */
   async #openQuestion(
-    request: Omit<EventData["approval.requested"], "approval_id" | "lane_id">,
+    request: Request,
   ): Promise<string | undefined> {
-    const asked = this.#of(request.call_id);
+    const { pending_approvals } = this.#parts.state;
+    const asked = pending_approvals.find((it) => it.call_id === request.call_id);
     if (asked === undefined || this.#pending.has(asked.approval_id)) return undefined;
     if (await digestOf(asked) === await digestOf(request)) return asked.approval_id;
     await this.#close(asked, "deny");
     return undefined;
   }
 
-  #of(call_id: string): PendingApproval | undefined {
-    return this.#state.pending_approvals.find((it) => it.call_id === call_id);
-  }
-
-  /**
-   * Closes the approvals of a call that nobody needs to decide any more. A question of the model's
-   * own stays: its call asks it again.
-   */
+  /** Closes the approvals of a call; a question of the model stays: its call asks it again. */
   async settle(call_id: string, decision: Decision): Promise<void> {
-    for (const asked of [...this.#state.pending_approvals]) {
+    for (const asked of [...this.#parts.state.pending_approvals]) {
       if (asked.call_id === call_id && asked.kind === undefined) await this.#close(asked, decision);
     }
   }
 
-  /** Denies what a call still asks, because it has ended. */
+  /** Denies the pending approvals of a call that has ended. */
   async withdraw(call_id: string): Promise<void> {
-    for (const { approval_id, call_id: asks } of [...this.#state.pending_approvals]) {
+    for (const { approval_id, call_id: asks } of [...this.#parts.state.pending_approvals]) {
       if (asks !== call_id || !this.#pending.has(approval_id)) continue;
       await this.resolve(approval_id, { decision: "deny" }, "svc").catch((error) => {
         // The person may have been faster.
@@ -147,18 +121,18 @@ export class Approvals {
   }
 
   async #close({ approval_id }: PendingApproval, decision: Decision): Promise<void> {
-    await this.#writer.emit("approval.resolved", { approval_id, decision, by: "svc" });
+    await this.#parts.writer.emit("approval.resolved", { approval_id, decision, by: "svc" });
     this.#early.get(approval_id)?.resolve();
   }
 
-  /** Lets go of those who decide on a question that its turn did not ask again. */
+  /** Releases decisions on questions that the turn did not ask again. */
   turnEnded(): void {
     for (const waiting of this.#early.values()) waiting.resolve();
   }
 
-  /** Waits until the turn that goes on asks a question again. */
+  /** Waits until the continued turn asks a question again. */
   async #askedAgain(approval_id: string): Promise<void> {
-    if (!this.#goOn()) return;
+    if (!this.#parts.goOn()) return;
     let waiting = this.#early.get(approval_id);
     if (waiting === undefined) this.#early.set(approval_id, waiting = Promise.withResolvers());
     await waiting.promise;
@@ -166,13 +140,13 @@ export class Approvals {
   }
 
   /**
-   * Decides a pending approval. A question that is denied is one that the person skips.
+   * Decides a pending approval. Denying a question skips it.
    *
-   * @param by who decided, for the record.
-   * @param shown names what the person was shown; see `shownDigest`.
-   * @param always the rule that was kept for it, in place of the one of the request.
-   * @throws {SvcError} not_found when there is none of that id; conflict when it was answered or when the person was shown
-   * something else; validation when a question is to be allowed.
+   * @param by who decided, for the record
+   * @param shown names what the person was shown; see `shownDigest`
+   * @param always the rule that was kept instead of the request's own
+   * @throws {SvcError} not_found; conflict when it was answered or the person was shown something
+   * else; validation when a question is to be allowed
    */
   async decide(
     approval_id: string,
@@ -188,15 +162,20 @@ export class Approvals {
     await decideQuestion(this, approval_id, decision, by, shown);
   }
 
-  /** Resolves a pending approval; as {@linkcode decide}, whatever it is. */
+  /** Resolves a pending approval or question; as {@linkcode decide}. */
   async resolve(approval_id: string, how: Resolution, by: string, shown?: string): Promise<void> {
     await this.pending(approval_id, shown);
-    // Somebody else may have been faster.
+    // Another client may have been faster.
     const resolve = this.#pending.get(approval_id);
     if (resolve === undefined) throw await this.#notPending(approval_id);
     this.#pending.delete(approval_id);
     const seen = shown === undefined ? {} : { shown };
-    const decided = this.#writer.emit("approval.resolved", { approval_id, by, ...seen, ...how });
+    const decided = this.#parts.writer.emit("approval.resolved", {
+      approval_id,
+      by,
+      ...seen,
+      ...how,
+    });
     this.#deciding.set(approval_id, decided);
     try {
       await decided;
@@ -206,16 +185,11 @@ export class Approvals {
     resolve(how);
   }
 
-  /** The pending approval of that id. */
   find(approval_id: string): PendingApproval | undefined {
-    return this.#state.pending_approvals.find((it) => it.approval_id === approval_id);
+    return this.#parts.state.pending_approvals.find((it) => it.approval_id === approval_id);
   }
 
-  /**
-   * Returns a pending approval. Throws as {@linkcode Approvals.decide}.
-   *
-   * @param shown names what the person was shown
-   */
+  /** Returns a pending approval; as {@linkcode decide}. */
   async pending(approval_id: string, shown?: string): Promise<PendingApproval> {
     const asked = this.find(approval_id);
     if (shown !== undefined && asked !== undefined && shown !== await digestOf(asked)) {
@@ -234,9 +208,9 @@ export class Approvals {
 
   async #notPending(approval_id: string): Promise<SvcError> {
     await this.#deciding.get(approval_id)?.catch(() => {});
-    return await this.#answered(approval_id) ?? new SvcError(
+    return await this.#parts.answered(approval_id) ?? new SvcError(
       "not_found",
-      `no approval ${approval_id} is pending in session ${this.#state.id}`,
+      `no approval ${approval_id} is pending in session ${this.#parts.state.id}`,
     );
   }
 }

@@ -1,7 +1,4 @@
-/**
- * The bytes of a session's images and documents, a file each beside the journal, named by its
- * SHA-256. Loaded at the first use.
- */
+/** Images and documents of a session: files beside the journal, named by SHA-256. Lazily loaded. */
 import { createHash } from "node:crypto";
 import { dirname, join } from "@std/path";
 import type { Media } from "../base/media.ts";
@@ -10,57 +7,48 @@ import type { Attachment } from "../protocol/attachments.ts";
 import type { Journal } from "./journal.ts";
 import { Transcript } from "./transcript.ts";
 
-/** How long a file that no event names is kept: its event may not have been recorded yet. */
+/** How long an unnamed file stays: its event may not be recorded yet. */
 const UNNAMED_KEPT_MS = 3_600_000;
 const HASH = /^[0-9a-f]{64}$/;
 
 export class Attachments {
   readonly #dir: string;
 
-  /** @param dir the session's directory, which tools do not see */
+  /** @param dir the session's directory, hidden from tools */
   constructor(dir: string) {
     this.#dir = join(dir, "attachments");
   }
 
-  /**
-   * Keeps the bytes; they are on the disk when it resolves. The same bytes are kept once.
-   *
-   * @returns what an event says about them
-   * @throws what the system says
-   */
+  /** Keeps the bytes, once; they are on the disk when it resolves. @throws the system's error */
   async put({ media_type, name, data }: Media): Promise<Attachment> {
     const hash = hashOf(data);
     const attachment = { hash, media_type, name, bytes: data.length };
     const path = join(this.#dir, hash);
     if (this.read(attachment) === undefined) {
-      // What is above it is not made anew where the session's directory was renamed.
+      // Fails if the session's directory was renamed, so that it is not made again here.
       Deno.lstatSync(dirname(this.#dir));
       ensurePrivateDir(this.#dir);
       await atomicWrite(path, data, 0o600);
       await flushDir(dirname(this.#dir));
     } else {
-      // An old file that nothing names yet would be removed before its event is there.
+      // Otherwise an old unnamed file could be removed before its event is recorded.
       const now = new Date();
       await Deno.utime(path, now, now);
     }
     return attachment;
   }
 
-  /** Reads the bytes. @returns undefined when the file is missing or is not as it was kept */
+  /** Reads the bytes. @returns undefined when the file is missing or changed */
   read({ hash, bytes }: Pick<Attachment, "hash" | "bytes">): Uint8Array<ArrayBuffer> | undefined {
-    const data = this.#read(hash, bytes);
+    const data = this.find(hash, bytes);
     return data?.length === bytes ? data : undefined;
   }
 
   /** As {@linkcode read}, for a caller that knows only the hash. */
   find(hash: string, bytes_max: number): Uint8Array<ArrayBuffer> | undefined {
-    return this.#read(hash, bytes_max);
-  }
-
-  #read(hash: string, bytes_max: number): Uint8Array<ArrayBuffer> | undefined {
     if (!HASH.test(hash)) return undefined;
     try {
-      // Others than svc can write in the working directory, so it may be anything by now.
+      // Other programs can write in the working directory, so it may be any kind of file.
       using file = openOwnFile(join(this.#dir, hash));
       const { size } = file.statSync();
       if (size > bytes_max) return undefined;
@@ -77,12 +65,11 @@ export class Attachments {
     }
   }
 
-  /** Whether there are files. */
   get any(): boolean {
     return readDirIfAny(this.#dir).length > 0;
   }
 
-  /** Removes the files that no event names any more. */
+  /** Removes the files that no event names. */
   async keepOnly(hashes: ReadonlySet<string>): Promise<void> {
     for (const { name } of readDirIfAny(this.#dir)) {
       if (hashes.has(name)) continue;
@@ -94,7 +81,7 @@ export class Attachments {
   }
 }
 
-/** Removes the attachments that neither a journal's records nor its checkpoint name. */
+/** Removes the attachments that neither the journal nor its checkpoint names. */
 export async function keepNamed(attachments: Attachments, journal: Journal): Promise<void> {
   if (!attachments.any) return;
   const hashes = new Set<string>();
@@ -114,7 +101,6 @@ export async function keepNamed(attachments: Attachments, journal: Journal): Pro
   await attachments.keepOnly(hashes);
 }
 
-/** The attachments that a conversation names. */
 export function attachmentsIn({ items }: Transcript): Attachment[] {
   return items.flatMap((item) => {
     if ("user" in item) return item.attachments ?? [];

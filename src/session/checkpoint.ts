@@ -1,7 +1,4 @@
-/**
- * Journal retention (contract.md section 6): past its limits the oldest finished turns are rewritten
- * into one `session.checkpoint` record, which the folds read like any other event.
- */
+/** Journal retention (contract.md section 6): rewrites old finished turns into a checkpoint. */
 import type { SessionEvent } from "../protocol/events.ts";
 import type { Journal } from "./journal.ts";
 import { chain } from "./ledger.ts";
@@ -11,8 +8,8 @@ import { applyToState, emptyState, stateToCheckpoint } from "./state.ts";
 import { Transcript } from "./transcript.ts";
 import { isTakenBack } from "./undo_state.ts";
 
-/** A checkpoint, and the byte offset behind the last record that it stands for. */
-export interface CheckpointPlan {
+/** A checkpoint, and the byte offset behind the last record that it replaces. */
+interface CheckpointPlan {
   event: SessionEvent;
   end: number;
 }
@@ -20,9 +17,8 @@ export interface CheckpointPlan {
 /**
  * Makes the checkpoint that brings a journal back within its limits.
  *
- * @param now the state of the session: what was taken back of the conversation is left out
- * @returns undefined when it is within them, or when what is too old or too much is still in one
- * unfinished turn.
+ * @param now the session's state; undone parts of the conversation are left out
+ * @returns undefined within the limits, or when one unfinished turn holds the excess
  */
 export async function planCheckpoint(
   now: Pick<SessionState, "id" | "undo">,
@@ -52,7 +48,7 @@ export async function planCheckpoint(
   };
 }
 
-/** The last event that is to go, with no turn open behind it. */
+/** The last event to rewrite, with no turn open behind it. */
 async function findCut(
   journal: Journal,
   { age_ms, bytes }: Retention,
@@ -63,7 +59,7 @@ async function findCut(
   let cut: { seq: number; at: string; end: number } | undefined;
   let turn_open = false;
   let enough = keep_from === 0;
-  // What follows a recent event is recent too: a clock that was set back says otherwise.
+  // Everything after a recent event is recent, even if the clock was set back.
   let recent = false;
   for await (const { event: { type, seq, at }, end } of journal.records(trimmed_seq)) {
     if (type === "turn.started" || type === "turn.continued") turn_open = true;

@@ -1,51 +1,33 @@
-/** How a session begins that has the conversation of another one. */
+/** Starts a session with a copy of another one's conversation. */
 import type { Attachment } from "../protocol/attachments.ts";
-import type { Effort } from "../protocol/effort.ts";
-import type {
-  Approval,
-  CheckpointTranscript,
-  ConversationState,
-  DirectoryIdentity,
-  EventData,
-  Trust,
-} from "../protocol/events.ts";
+import type { CheckpointTranscript, ConversationState, EventData } from "../protocol/events.ts";
 import type { Session } from "./session.ts";
 import { emptyState, stateToCheckpoint } from "./state.ts";
 
-/** A conversation of another session, as its journal has it up to a seq. */
+/** Another session's conversation up to a seq. */
 export interface Copy {
   seq: number;
   /** Ledger hash of that record. */
   chain: string;
   transcript: CheckpointTranscript;
   known: ConversationState;
-  /** What the conversation names. */
   attachments: readonly Attachment[];
-  /** Reads one of them; undefined when its file is gone. */
+  /** Reads an attachment; undefined when its file is missing. */
   read(attachment: Attachment): Uint8Array<ArrayBuffer> | undefined;
   forked: EventData["session.forked"];
 }
 
-/** What the new session is. */
-interface Beginning {
-  workdir: string;
-  directory?: DirectoryIdentity;
-  title: string;
-  model: string;
-  approval: Approval;
-  effort?: Effort;
-  budget_usd?: number;
-  trust?: Trust;
-  main: { lane_id: string; kind: "main"; label: string; started_at: string };
-}
+type Beginning = Omit<EventData["session.created"], "untitled" | "skill_pack"> & {
+  main: Omit<EventData["lane.created"], "call_id">;
+};
 
-/** Records the conversation as retention does with the beginning of a long journal. */
+/** Records the conversation as a checkpoint, as retention does. */
 export async function beginWithCopy(
   session: Session,
   { seq, chain, transcript, known, attachments, read, forked }: Copy,
   { main, trust = "trusted", ...own }: Beginning,
 ): Promise<void> {
-  // First: a record never names a file that is not there yet.
+  // First: a record must not name a missing file.
   for (const attachment of attachments) {
     const data = read(attachment);
     if (data !== undefined) await (await session.attachments()).put({ ...attachment, data });

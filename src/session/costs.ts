@@ -1,26 +1,23 @@
-/** What sessions cost over time, from their journals and what retention has left of them. */
+/** Costs of sessions over time, from their journals and checkpoints. */
 import type { Session } from "./session.ts";
 import type { HourCost } from "./session_state.ts";
 
-/** How long a time is summed up. */
 export type Bucket = "minute" | "hour" | "day";
 
-/** What was spent; `tokens_cached` are some of `tokens_in`. */
+/** `tokens_cached` are part of `tokens_in`. */
 export type Spent = Omit<HourCost, "at" | "model">;
 
-/** Length of the RFC 3339 prefix that names a bucket, and what completes it to a timestamp. */
+/** Length of the RFC 3339 prefix that names a bucket, and the rest of its timestamp. */
 const CUTS: Record<Bucket, [number, string]> = {
   minute: [16, ":00.000Z"],
   hour: [13, ":00:00.000Z"],
   day: [10, "T00:00:00.000Z"],
 };
 
-/** Nothing spent. */
 export function nothingSpent(): Spent {
   return { usd: 0, tokens_in: 0, tokens_out: 0, tokens_cached: 0 };
 }
 
-/** Adds what was spent to a sum. */
 export function addSpent(sum: Spent, more: Spent): void {
   sum.usd += more.usd;
   sum.tokens_in += more.tokens_in;
@@ -28,14 +25,14 @@ export function addSpent(sum: Spent, more: Spent): void {
   sum.tokens_cached += more.tokens_cached;
 }
 
-/** Sums by the bucket they fall into. */
+/** Sums costs by bucket. */
 export class CostBuckets {
   readonly #bucket: Bucket;
   readonly #from: string;
   readonly #sums = new Map<string, HourCost>();
   readonly total = nothingSpent();
 
-  /** @param since RFC 3339; what was spent before is left out. */
+  /** @param since RFC 3339; earlier costs are left out */
   constructor(bucket: Bucket, since: string | undefined) {
     this.#bucket = bucket;
     this.#from = since === undefined ? "" : new Date(since).toISOString();
@@ -51,18 +48,18 @@ export class CostBuckets {
     this.#sums.set(start, sum);
   }
 
-  /** Whether something of an hour may belong here. */
+  /** Whether an hour may have costs in the range. */
   covers({ at }: Pick<HourCost, "at">): boolean {
     return hourOf(at) >= hourOf(this.#from);
   }
 
-  /** The buckets in which something was spent, the oldest first. */
+  /** Buckets with costs, oldest first. */
   get buckets(): HourCost[] {
     return [...this.#sums.values()].sort((a, b) => a.at < b.at ? -1 : 1);
   }
 }
 
-/** The costs of a session, as finely as they are known: what retention has rewritten, by the hour. */
+/** A session's costs, as finely as known: what retention rewrote is known by the hour. */
 export async function* costsOf(session: Session, bucket: Bucket): AsyncGenerator<HourCost> {
   if (bucket !== "minute") return yield* session.state.cost_hours;
   const { oldest_at, trimmed_seq } = session.journal;
@@ -80,7 +77,6 @@ export async function* costsOf(session: Session, bucket: Bucket): AsyncGenerator
   }
 }
 
-/** The part of a timestamp that names its hour. */
 function hourOf(at: string): string {
   return at.slice(0, 13);
 }

@@ -1,40 +1,35 @@
-/** Deletes sessions with all that svc has of them, also over a kill. */
+/** Deletes sessions and all their files; survives a kill. */
 import { dirname } from "@std/path";
 import { messageOf, SvcError } from "../protocol/errors.ts";
 import { exists } from "../os/files.ts";
-import type { Log } from "../os/log.ts";
 import type { Deletions } from "./deletions.ts";
 import type { Housekeeping } from "./housekeeping.ts";
+import type { HubParts } from "./hub_parts.ts";
 import { isWorkTitle } from "./ids.ts";
-import type { Session, SessionParts } from "./session.ts";
+import type { Session } from "./session.ts";
 import type { SessionIndex } from "./session_index.ts";
 
-export interface DeleterParts {
+interface DeleterParts extends Pick<HubParts, "log" | "endBackground" | "onEnded" | "onDeleted"> {
   deletions: Deletions;
   index: SessionIndex;
   housekeeping: Housekeeping;
-  log: Log;
-  endBackground?: SessionParts["endBackground"];
-  onEnded(session: Session): void;
-  onDeleted?(session_id: string): Promise<void>;
   /** Finds a session. @throws {SvcError} */
   get(id: string): Promise<Session>;
-  /** Where the journal of a session is, also of one that cannot be read. */
+  /** Path of a session's journal, even an unreadable one. */
   journalPath(id: string): string | undefined;
-  /** Takes a session out of the lists. */
+  /** Removes a session from the lists. */
   forget(id: string): Promise<void>;
 }
 
 export class SessionDeleter {
   readonly #parts: DeleterParts;
-  /** Deletions at work. */
   readonly #deleting = new Map<string, Promise<void>>();
 
   constructor(parts: DeleterParts) {
     this.#parts = parts;
   }
 
-  /** Deletes a session; see {@linkcode Hub.delete}. */
+  /** See {@linkcode Hub.delete}. */
   async delete(id: string): Promise<void> {
     let deleting = this.#deleting.get(id);
     if (deleting === undefined) {
@@ -49,7 +44,7 @@ export class SessionDeleter {
     try {
       session = await this.#parts.get(id);
     } catch (error) {
-      // One that cannot be read can be deleted.
+      // Unreadable sessions can be deleted too.
       if (this.#parts.journalPath(id) === undefined) throw error;
     }
     const journal_path = this.#parts.journalPath(id)!;
@@ -74,7 +69,7 @@ export class SessionDeleter {
     }
   }
 
-  /** Ends what a session that is deleted does, also where that can no longer be recorded. */
+  /** Ends a session before its deletion, even if that cannot be recorded. */
   async #endFor(session: Session): Promise<void> {
     try {
       if (!session.final) await session.kill();
@@ -91,24 +86,24 @@ export class SessionDeleter {
     await session.release();
   }
 
-  /** Removes what is left of a session whose deletion has begun. */
+  /** Removes the remaining files. */
   async #remove(id: string, journal_path: string): Promise<void> {
     await this.#parts.forget(id);
     const { removeSessionDir } = await import("./session_dir.ts");
     if (exists(dirname(journal_path))) await removeSessionDir(journal_path, id);
   }
 
-  /** Has the features remove what they have of it: then nothing is left. */
+  /** Removes the features' data; then nothing is left. */
   async #end(id: string): Promise<void> {
     await this.#parts.onDeleted?.(id);
     this.#parts.deletions.end(id);
   }
 
   /**
-   * Continues deletions that were cut off, before anybody can ask for their sessions. Features may
-   * need to know which sessions there are, so what they have goes when these are `ready`.
+   * Continues interrupted deletions before a client can ask for their sessions. Features may need
+   * the list of sessions, so their data goes once that is `ready`.
    *
-   * @param deleted where the journals are
+   * @param deleted paths of the journals by session id
    */
   async continue(
     deleted: ReadonlyMap<string, string>,

@@ -1,25 +1,24 @@
 /**
- * Sessions that are being deleted. Each has a mark in svc's home from before the first of its files
- * goes until the last one is gone: a daemon that finds one at its start goes on with it.
+ * Sessions being deleted. Each has a mark in svc's home until its last file is gone, so the next
+ * daemon can continue.
  */
 import { Marks } from "./marks.ts";
 
 export class Deletions {
   readonly #marks: Marks;
-  /** Deletions that started in this process; they cannot be undone. */
+  /** Deletions of this process; they cannot be undone. */
   readonly #begun = new Set<string>();
 
-  /** @param dir where the marks are. */
   constructor(dir: string) {
     this.#marks = new Marks(dir);
   }
 
-  /** Whether a session is deleted, or about to be. */
+  /** Whether a session is deleted or being deleted. */
   has(id: string): boolean {
     return this.#begun.has(id);
   }
 
-  /** The deletions that were cut off: the paths of the journals by the ids of their sessions. */
+  /** Interrupted deletions: paths of the journals by session id. */
   left(): Map<string, string> {
     const left = this.#marks.read();
     for (const id of left.keys()) this.#begun.add(id);
@@ -32,7 +31,7 @@ export class Deletions {
     this.#begun.add(id);
   }
 
-  /** Records that nothing of the session is left. */
+  /** Records that the deletion is complete. */
   end(id: string): void {
     this.#marks.remove(id);
     this.#marks.sync();

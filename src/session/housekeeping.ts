@@ -1,41 +1,34 @@
-/** What is done with sessions that nobody uses: they come to rest, their old turns are rewritten. */
+/** Housekeeping of idle sessions: they rest, and retention rewrites their old turns. */
 import { join } from "@std/path";
 import { messageOf } from "../protocol/errors.ts";
-import type { Log } from "../os/log.ts";
-import { isPast, type Retention } from "./retention.ts";
+import type { HubParts } from "./hub_parts.ts";
+import { isPast } from "./retention.ts";
 import type { Session } from "./session.ts";
 
-export interface HousekeepingParts {
-  /** Where ledger anchors are kept, a file a session. */
-  anchors: string;
-  log: Log;
+interface HousekeepingParts extends Pick<HubParts, "anchors" | "log" | "retention" | "onRest"> {
   /** The sessions whose journals may be past their limits. */
   sessions(): AsyncIterable<Session>;
-  retention(): Retention;
-  /** Called when sessions have come to rest: what is known of them will not change for a while. */
+  /** Called when sessions have come to rest: their data stays the same for a while. */
   onRested(): void;
-  /** Called when the last busy session has come to rest. */
-  onRest(): void;
 }
 
-/** How long a session must have been quiet before it gives back its memory and files. */
+/** How long a session must be quiet before it frees its memory and files. */
 const REST_MS = 5_000;
-/** How often journals are looked at for their age. */
+/** How often journals are checked for their age. */
 const RETENTION_FIRST_MS = 1_000;
 const RETENTION_EVERY_MS = 15 * 60_000;
 /**
- * Part of its limit that a journal must have grown by before it is looked at again for its size: what
- * could not be rewritten then, as of a turn that is still open, would else be read at each event.
+ * Growth, as part of the limit, before a journal's size is checked again. Otherwise a journal that
+ * could not be rewritten, as with an open turn, would be read at each event.
  */
 const GROWTH = 0.1;
 
 export class Housekeeping {
   readonly #parts: HousekeepingParts;
-  /** Sessions that may hold what {@linkcode Session.rest} gives back. */
+  /** Sessions that may hold resources that {@linkcode Session.rest} frees. */
   #awake = new Set<Session>();
-  /** Bytes of the journals after they were last looked at for their size. */
+  /** Bytes of the journals at the last check. */
   #looked_at = new WeakMap<Session, number>();
-  /** What is being done with a session's files. */
   readonly #working = new Map<Session, Promise<unknown>>();
   readonly #gone = new WeakSet<Session>();
   #resting: number | undefined;
@@ -46,36 +39,34 @@ export class Housekeeping {
     this.#parts = parts;
   }
 
-  /** Whether no session has done anything for a while. */
+  /** Whether all sessions have been quiet for a while. */
   get at_rest(): boolean {
     return this.#awake.size === 0;
   }
 
-  /** The file of a session's ledger anchor. */
   anchorPath(id: string): string {
     return join(this.#parts.anchors, `${id}.json`);
   }
 
-  /** Notes that a session recorded something; `durable` when its journal was flushed. */
+  /** Call when a session recorded something. @param durable whether its journal was flushed */
   committed(session: Session, durable: boolean): void {
     this.#awake.add(session);
     if (!this.#stopped) this.#resting ??= this.#scheduleRest();
     if (durable && this.#isTooLarge(session)) this.#retain(session);
   }
 
-  /** Has nothing more to do with a session that is taken out. */
   forget(session: Session): void {
     this.#awake.delete(session);
   }
 
-  /** As {@linkcode Housekeeping.forget}, for good; resolves when nothing writes its files. */
+  /** Forgets a session for good; resolves when no work on its files remains. */
   async letGo(session: Session): Promise<void> {
     this.#gone.add(session);
     this.forget(session);
     await this.#working.get(session);
   }
 
-  /** Has work on the files of a session done, unless it is let go. */
+  /** Runs work on a session's files, unless it was let go. */
   async #with(session: Session, work: () => Promise<void>): Promise<void> {
     if (this.#gone.has(session)) return;
     const working = work();
@@ -88,24 +79,23 @@ export class Housekeeping {
     }
   }
 
-  /** Looks at the journals for their age, now and then from now on. */
+  /** Checks the journals for their age from now on. */
   start(): void {
     this.#scheduleRetention(RETENTION_FIRST_MS);
   }
 
-  /** Leaves the sessions as they are from now on. */
   stop(): void {
     this.#stopped = true;
     clearTimeout(this.#resting);
     clearTimeout(this.#retaining);
   }
 
-  /** Whether a session did something a short while ago. */
+  /** Whether a session was active recently. */
   isAwake(session: Session): boolean {
     return this.#awake.has(session);
   }
 
-  /** Anchors a session's ledger for a stop; one that rests was anchored when it came to rest. */
+  /** Anchors a session's ledger before a stop; a resting session is anchored already. */
   async anchorAwake(session: Session): Promise<void> {
     if (!this.#awake.has(session)) return;
     await session.keep();
@@ -116,7 +106,7 @@ export class Housekeeping {
   #scheduleRest(): number {
     const timer = setTimeout(async () => {
       let rested = false;
-      // One after the other: each may hold a whole conversation meanwhile.
+      // One after the other: each may hold a whole conversation.
       for (const session of [...this.#awake]) {
         await this.#with(session, async () => {
           if (!(await session.rest(REST_MS))) return;
@@ -134,11 +124,11 @@ export class Housekeeping {
     return timer;
   }
 
-  /** Keeps where a session's ledger stands apart from its journal, to hold the two together later. */
+  /** Keeps the ledger's head apart from the journal, to compare them later. */
   async #anchor(session: Session): Promise<void> {
     const path = this.anchorPath(session.id);
     try {
-      // An anchor of what a power cut then takes away would make the journal look changed.
+      // Otherwise a power cut could lose records that the anchor names.
       await session.journal.sync();
       if (!this.#awake.has(session)) session.journal.release();
       const { readAnchor, writeAnchor } = await import("./ledger.ts");
@@ -148,7 +138,6 @@ export class Housekeeping {
     }
   }
 
-  /** Looks now and then for journals that have grown too old. */
   #scheduleRetention(after_ms: number): void {
     this.#retaining = setTimeout(async () => {
       for await (const session of this.#parts.sessions()) await this.#retain(session);

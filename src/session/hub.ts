@@ -1,4 +1,4 @@
-/** All sessions of a daemon: made, found, listed, brought back after a restart. */
+/** All sessions of a daemon: creates, finds, lists and restores them. */
 import { join } from "@std/path";
 import { messageOf } from "../protocol/errors.ts";
 import { ensurePrivateDir, removeTemporaries } from "../os/files.ts";
@@ -37,16 +37,15 @@ export class Hub {
   readonly #listed = Promise.withResolvers<void>();
   readonly #ready = Promise.withResolvers<void>();
   #restored = false;
-  /** What the last stop noted, if it was a clean one. */
+  /** What the last clean stop noted. */
   #noted: RestNote | undefined;
-  /** Whether the index was lost. */
   #rebuilt = false;
   #resumed: Promise<void> = Promise.resolve();
   #relocating: Promise<Relocation> | undefined;
   #opener_loading: Promise<SessionOpener> | undefined;
   #deleter_loading: Promise<SessionDeleter> | undefined;
   #stopping = false;
-  /** Resolves when it is known which sessions there are, and what was cut off goes on. */
+  /** Resolves when the sessions are known and cut-off turns continue. */
   readonly ready: Promise<void> = this.#ready.promise;
 
   constructor(parts: HubParts) {
@@ -69,13 +68,8 @@ export class Hub {
       onRested: () => this.#index.saveFlushed(this.#table.count),
     });
     this.#session_parts = {
+      ...parts,
       snapshots: this.#snapshots,
-      ids: parts.ids,
-      log: parts.log,
-      runTurn: parts.runTurn,
-      goesOn: parts.goesOn,
-      compact: parts.compact,
-      endBackground: parts.endBackground,
       onCommit: (session, events, durable) => this.#onCommit(session, events, durable),
     };
     this.#maker = new SessionMaker({
@@ -89,7 +83,7 @@ export class Hub {
 
   // ── finding ──────────────────────────────────────────────────────────────────────────────────
 
-  /** Whether no session has done anything for a while. */
+  /** Whether all sessions have been quiet for a while. */
   get at_rest(): boolean {
     return this.#housekeeping.at_rest;
   }
@@ -100,11 +94,10 @@ export class Hub {
   }
 
   /**
-   * Finds a session; one that nobody has used since the start is opened. If its directory was renamed,
-   * it is looked for, and the session goes on there.
+   * Finds a session, and opens it if needed. If its directory was renamed, looks for it there.
    *
    * @throws {SvcError} not_found; `unavailable`, `schema_version` or `conflict` when its journal
-   * cannot be read; `ended` when it has ended and its journal is gone.
+   * cannot be read; `ended` when it has ended and its journal is gone
    */
   async get(id: string): Promise<Session> {
     await this.ready;
@@ -113,20 +106,12 @@ export class Hub {
     return session;
   }
 
-  /**
-   * Has a session go on where its directory is now, if that was renamed.
-   *
-   * @returns why it cannot work in its directory, if that is gone.
-   */
+  /** Follows a renamed directory. @returns why the session cannot work, if its directory is gone */
   async findDirectory(session: Session): Promise<string | undefined> {
     if (!session.in_place) return await (await this.#relocation()).relocate(session);
   }
 
-  /**
-   * The session of that id, or without one all that can be read, oldest first.
-   *
-   * @throws {SvcError} as `get`.
-   */
+  /** The session with that id, or all readable ones, oldest first. @throws {SvcError} as `get` */
   async some(id: string | undefined): Promise<Session[]> {
     if (id !== undefined) return [await this.get(id)];
     await this.ready;
@@ -134,15 +119,15 @@ export class Hub {
     return this.#table.oldestFirst();
   }
 
-  /** What all sessions cost so far. */
+  /** Total cost of all sessions. */
   async spent(): Promise<{ usd: number; tokens_in: number; tokens_out: number }> {
     await this.ready;
     return this.#table.spent();
   }
 
-  /** The sessions, oldest first. The same array is returned until something changes. */
+  /** The sessions, oldest first. Returns the same array until something changes. */
   list(include_ended: boolean): readonly SessionItem[] | Promise<readonly SessionItem[]> {
-    // Clients ask for it again and again while nothing changes.
+    // Clients poll it.
     const known = include_ended ? undefined : this.#table.list;
     return known ?? this.#listWhenReady(include_ended);
   }
@@ -154,25 +139,21 @@ export class Hub {
     return this.#table.items(include_ended);
   }
 
-  /** A session's list item. */
   item(session: Session): SessionItem {
     return this.#table.item(session);
   }
 
-  /** Where sessions work, or have worked; see {@linkcode SessionTable.workdirs}. */
+  /** See {@linkcode SessionTable.workdirs}. */
   workdirs(): string[] {
     return [...new Set([...this.#maker.workdirs, ...this.#table.workdirs()])];
   }
 
-  /**
-   * Paths that tools must not see which work in a directory (architecture: neither jail sees them):
-   * of the sessions those alone that lie in it or in something else that tools see.
-   */
+  /** Paths to hide from tools that work in a directory: those in it, or in others they see. */
   hiddenFrom(workdir: string): string[] {
     return this.#places.hiddenFrom(workdir, this.#allPlaces());
   }
 
-  /** Where sessions that have not ended work in a directory, and what none of their tools sees. */
+  /** Workdirs of open sessions in a directory, and the paths hidden from their tools. */
   placesIn(directory: string): { workdirs: string[]; hidden: string[] } {
     return this.#places.within(directory, this.#allPlaces());
   }
@@ -182,7 +163,7 @@ export class Hub {
     yield* this.#table.places(this.#places);
   }
 
-  /** The journals of all sessions by their ids. */
+  /** Paths of the journals by session id. */
   async journals(): Promise<Map<string, string>> {
     await this.ready;
     return this.#table.journals();
@@ -204,19 +185,18 @@ export class Hub {
     );
   }
 
-  /** Has the sessions go on whose directory was renamed and is at that path now. */
+  /** Continues the sessions whose renamed directory is at that path now. */
   async lookIn(directory: string): Promise<void> {
     await this.ready;
     await (await this.#relocation()).lookIn(directory);
   }
 
-  /** Has a session work in another directory; see {@linkcode Relocation.move}. */
+  /** See {@linkcode Relocation.move}. */
   async move(id: string, directory: string, by: string): Promise<Moved> {
     await this.ready;
     return await (await this.#relocation()).move(id, directory, by);
   }
 
-  /** The file of a session's ledger anchor. */
   anchorPath(id: string): string {
     return this.#housekeeping.anchorPath(id);
   }
@@ -224,16 +204,15 @@ export class Hub {
   // ── making and ending ────────────────────────────────────────────────────────────────────────
 
   /**
-   * Makes a session: its journal and its place in the index are on the disk when it resolves.
+   * Creates a session; its journal and index entry are on the disk when it resolves.
    *
-   * @throws {SvcError} validation when the workdir will not do.
+   * @throws {SvcError} validation for an unusable workdir
    */
   async create(options: CreateOptions): Promise<Session> {
     await this.ready;
     return await this.#maker.make(options);
   }
 
-  /** Forgets a session, in memory. */
   #drop(id: string): void {
     const session = this.#table.remove(id);
     if (session === undefined) return;
@@ -242,10 +221,9 @@ export class Hub {
   }
 
   /**
-   * Ends a session for good. One that cannot be read is taken out of the lists; its journal stays
-   * where and as it is.
+   * Ends a session for good. An unreadable one leaves the lists; its journal stays untouched.
    *
-   * @throws {SvcError} not_found or `ended`.
+   * @throws {SvcError} not_found or `ended`
    */
   async kill(id: string, reason: "killed" | "completed" = "killed"): Promise<void> {
     await this.ready;
@@ -261,7 +239,7 @@ export class Hub {
     await this.#index.save();
   }
 
-  /** Takes sessions that have ended out of the lists whose journals lay in a directory now gone. */
+  /** Removes ended sessions from the lists whose journals were in a directory that is gone. */
   async forgetWithin(dir: string): Promise<void> {
     await this.ready;
     const ids = this.#table.endedWithin(dir);
@@ -281,12 +259,12 @@ export class Hub {
   }
 
   /**
-   * Deletes a session with all that svc has of it; one that has not ended is ended first. A kill
-   * leaves it whole, or it is gone at the next start.
+   * Deletes a session and all its files, ending it first. After a kill it is whole, or gone at the
+   * next start.
    *
-   * @throws {SvcError} not_found; conflict for a session at work for a task or mission;
-   * permission_denied when its directory is not one of svc's; `internal` when something could not be
-   * removed, which the next start tries again.
+   * @throws {SvcError} not_found; conflict for a session that works for a task or mission;
+   * permission_denied for a directory that is not svc's; `internal` when something could not be
+   * removed, which the next start retries
    */
   async delete(id: string): Promise<void> {
     await this.ready;
@@ -324,10 +302,10 @@ export class Hub {
   }
 
   /**
-   * Has the index know what {@linkcode Session.configuring} holds: its journal is not taken for a
-   * changed one if the daemon dies while it is recorded.
+   * Saves {@linkcode Session.configuring} in the index, so the journal does not look changed if
+   * the daemon dies while it is recorded.
    *
-   * @throws what the system says.
+   * @throws the system's error
    */
   saveConfiguring(session: Session): Promise<void> {
     return this.#index.saveConfiguring(session);
@@ -336,10 +314,9 @@ export class Hub {
   // ── stopping and coming back ─────────────────────────────────────────────────────────────────
 
   /**
-   * Pauses the sessions in which something goes on or that somebody follows for a stop of the daemon,
-   * and flushes everything. What rests is on the disk already.
+   * Pauses active and watched sessions before the daemon stops, and flushes everything.
    *
-   * @param grace_ms time for turns to reach a safe point.
+   * @param grace_ms time for turns to reach a safe point
    */
   async stop(grace_ms: number): Promise<void> {
     await this.ready;
@@ -365,7 +342,7 @@ export class Hub {
     await this.#index.writeNote(() => this.size());
   }
 
-  /** Finds the sessions of the index again; {@linkcode Hub.ready} resolves when they are there. */
+  /** Finds the sessions of the index; {@linkcode Hub.ready} resolves then. */
   restore(): Promise<void> {
     this.#restore().then(this.#ready.resolve, (error) => {
       this.#listed.reject(error);
@@ -375,7 +352,7 @@ export class Hub {
     return this.ready;
   }
 
-  /** Has the turns go on that were cut off, a few at a time, from now on. */
+  /** Continues cut-off turns from now on, a few at a time. */
   continueTurns(): void {
     if (!this.#stopping) this.#continuations.start();
   }
@@ -398,17 +375,13 @@ export class Hub {
       : await this.#restoreNoted(note);
     this.#restored = true;
     for (const session of this.#table.open.values()) session.takeUp();
-    // The sessions are there without it: nobody is kept from them.
+    // The sessions are usable without it.
     if (this.#rebuilt) await this.#index.trySave();
     this.#housekeeping.start();
     this.#resumed = this.#resumeStopped(stopped);
   }
 
-  /**
-   * After a clean stop: not even the index is read before a session is asked for.
-   *
-   * @returns the sessions that the stop has paused.
-   */
+  /** After a clean stop the index is read lazily. @returns the sessions that the stop paused */
   async #restoreNoted(note: RestNote): Promise<[string, IndexEntry][]> {
     this.#table.size = note.open;
     this.#noted = note;
@@ -418,7 +391,7 @@ export class Hub {
     return wake.filter(([id, { known }]) => known?.stopped && !this.#table.open.has(id));
   }
 
-  /** After a crash: a session's journal may have more than the index knows. As `#restoreNoted`. */
+  /** After a crash a journal may have more than the index knows. As `#restoreNoted`. */
   async #restoreAll(): Promise<[string, IndexEntry][]> {
     removeTemporaries(this.#parts.anchors);
     await this.#index.leaveNote();
@@ -428,10 +401,7 @@ export class Hub {
     return [...this.#table.dormant].filter(([, { known }]) => known?.stopped);
   }
 
-  /**
-   * Has the sessions go on that a daemon paused for its stop; nobody waits for it. They rest at once:
-   * nothing else happened in them.
-   */
+  /** Resumes the sessions that a stop paused. They rest at once: nothing else happened in them. */
   async #resumeStopped(stopped: readonly [string, IndexEntry][]): Promise<void> {
     if (stopped.length === 0) return;
     const onOpened = (session: Session) => {
@@ -441,10 +411,10 @@ export class Hub {
     this.#index.saveFlushed(this.#table.count);
   }
 
-  /** The sessions whose journals are past their limits, as far as is known. */
+  /** Sessions whose journals are past their limits, as far as known. */
   async *#pastLimits(): AsyncGenerator<Session> {
     const limits = this.#parts.retention();
-    // As long as nobody has asked for the index, the note knows the largest and the oldest.
+    // Until the index is read, the note knows the largest and the oldest journal.
     if (this.#table.complete || this.#noted === undefined || isPast(this.#noted, limits)) {
       await (await this.#opener()).openAll(
         [...this.#table.dormant].filter(([, { known }]) => known && isPast(known.journal, limits)),
@@ -464,7 +434,7 @@ export class Hub {
     if (this.#restored) session.takeUp();
   }
 
-  /** Has everything follow a session to the directory where it works now. */
+  /** Updates everything that depends on a session's directory. */
   #moved(session: Session): void {
     this.#places.forget(session);
     try {
@@ -484,7 +454,7 @@ export class Hub {
     this.#table.changed(session);
     this.#housekeeping.committed(session, durable);
     this.#continuations.committed(session);
-    // One that is being made, or was taken out, is not in the index.
+    // Sessions in the making, or removed, are not in the index.
     if (!this.#table.open.has(session.id)) return;
     this.#index.changed(session);
     if (events.some(({ type }) => type === "session.moved")) this.#moved(session);

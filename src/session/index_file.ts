@@ -1,77 +1,68 @@
 /**
- * `sessions-index.json`: which sessions there are and where their journals lie (product.md,
- * daemon-level files). Written atomically, once for all changes that wait.
+ * `sessions-index.json`: the sessions and the paths of their journals (product.md, daemon-level
+ * files). Written atomically, once for all pending changes.
  */
 import { dirname, join } from "@std/path";
 import { atomicWrite, flushDir } from "../os/files.ts";
-import type { Approval, DirectoryIdentity, Trust } from "../protocol/events.ts";
-import type { Lane, SessionState } from "./session_state.ts";
+import type { SessionState } from "./session_state.ts";
 
 export interface IndexEntry {
   workdir: string;
   started_at: string;
   journal_path: string;
   last_seq: number;
-  /** What else is kept of it, in a file of its own; unknown where that is missing. */
+  /** Further facts, in a file of their own; undefined where that is missing. */
   known?: Known;
 }
 
-/** What a session may do: its journal cannot change it alone. */
-export interface Rights {
-  approval: Approval;
-  trust: Trust;
-  budget_usd?: number;
-}
+/** What a session may do: its journal alone cannot change it. */
+export type Rights = Pick<SessionState, "approval" | "trust" | "budget_usd">;
 
-/**
- * What lists show of a session, and what its journal is held against when it is opened: here no tool
- * can write.
- */
-export interface Known extends Rights {
-  /** What its directory is: how it is found again after it was renamed. */
-  directory?: DirectoryIdentity;
-  model: string;
-  title: string;
-  state: SessionState["state"];
-  ended_at?: string;
-  last_event_at: string;
-  /** Rights that were about to be recorded: the journal may have them already. */
+/** What lists show, and what a journal is checked against when opened: no tool can write here. */
+export interface Known extends
+  Rights,
+  Pick<
+    SessionState,
+    | "directory"
+    | "model"
+    | "title"
+    | "state"
+    | "ended_at"
+    | "last_event_at"
+    | "cost_usd"
+    | "pinned"
+    | "archived"
+    | "unpriced"
+    | "tokens_in"
+    | "tokens_out"
+    | "lanes"
+    | "allowed"
+  > {
+  /** Rights about to be recorded: the journal may have them already. */
   configuring?: Rights[];
-  cost_usd: number;
-  pinned?: true;
-  archived?: true;
-  unpriced?: true;
-  tokens_in: number;
-  tokens_out: number;
-  lanes: Lane[];
-  /** What `allow_always` was said to. */
-  allowed: string[];
-  /** Whether the stop of a daemon paused it: it runs again. */
+  /** Whether a daemon's stop paused it: it will resume. */
   stopped?: true;
-  /** The turn that the stop has left: it goes on. */
+  /** The turn that the stop left open: it will continue. */
   left?: { activity: SessionState["activity"]; approvals: number };
-  /** Whether something was going on: the next daemon takes that up by itself. */
+  /** Whether it was active: the next daemon resumes that by itself. */
   busy?: true;
   journal: { size: number; changed: string; oldest_at?: string };
 }
 
 export type IndexEntries = Record<string, IndexEntry>;
 
-/** What {@linkcode IndexFile.read} says of a file that is not there, as before the first start. */
+/** The problem of a missing file, as before the first start. */
 export const MISSING = "is missing";
 
-/** How the entries of a file are written. */
-export interface IndexFormat<E extends object> {
-  /** What the file has of an entry. */
-  encode(entry: E): unknown;
-  /** Whether a value is one that was encoded. */
+interface IndexFormat {
+  encode(entry: IndexEntry): unknown;
   valid(value: unknown): boolean;
-  /** Whether it has to outlive a power cut. */
+  /** Whether it has to survive a power cut. */
   durable: boolean;
 }
 
-/** The sessions index as product.md has it: nothing else is in its entries. */
-export const INDEX: IndexFormat<IndexEntry> = {
+/** The sessions index of product.md, with no further fields. */
+export const INDEX: IndexFormat = {
   encode: ({ workdir, started_at, journal_path, last_seq }) => ({
     workdir,
     started_at,
@@ -82,43 +73,36 @@ export const INDEX: IndexFormat<IndexEntry> = {
   durable: true,
 };
 
-/** What else is known of the sessions; without it their journals are read at the start. */
-export const KNOWN: IndexFormat<IndexEntry> = {
+/** Other facts about sessions; without them the start reads their journals. */
+export const KNOWN: IndexFormat = {
   encode: ({ known }) => known ?? null,
   valid: (value) => value === null || isKnown(value as Known),
   durable: false,
 };
 
-/** Where the file with {@linkcode Known} of all sessions is, beside the ledgers' anchors. */
+/** Path of the file with {@linkcode Known} of all sessions. */
 export function knownPath(anchors: string): string {
   return join(anchors, "sessions.json");
 }
 
-/** A file that maps the ids of sessions to what is kept of them. */
-export class IndexFile<E extends object = IndexEntry> {
+/** A file that maps session ids to entries. */
+export class IndexFile {
   readonly #path: string;
-  readonly #entries: () => Record<string, E>;
-  readonly #format: IndexFormat<E>;
-  /** Entries as they stand in the file: of thousands, only a few change between two writes. */
-  readonly #texts = new WeakMap<E, string>();
+  readonly #entries: () => IndexEntries;
+  readonly #format: IndexFormat;
+  /** Encoded entries: of thousands, only a few change between two writes. */
+  readonly #texts = new WeakMap<IndexEntry, string>();
   #writing: Promise<void> | undefined;
   #next: Promise<void> | undefined;
 
-  /**
-   * @param entries what the file is to hold, asked at each write. An entry that was handed over
-   * must not be changed, but replaced.
-   */
-  constructor(path: string, format: IndexFormat<E>, entries: () => Record<string, E>) {
+  /** @param entries the file's content, asked at each write. Replace an entry to change it. */
+  constructor(path: string, format: IndexFormat, entries: () => IndexEntries) {
     this.#path = path;
     this.#format = format;
     this.#entries = entries;
   }
 
-  /**
-   * Reads the file.
-   *
-   * @returns undefined when there is none, or none that can be used; `problem` says what is wrong.
-   */
+  /** Reads the file. @returns only a `problem` when it is missing or invalid */
   read<T>(): { entries?: Record<string, T>; problem?: string } {
     let text: string;
     try {
@@ -137,7 +121,7 @@ export class IndexFile<E extends object = IndexEntry> {
     }
   }
 
-  /** Writes the entries as they are when the write begins; resolves when they are on the disk. */
+  /** Writes the entries as they are when the write begins. */
   save(): Promise<void> {
     if (this.#writing === undefined) return this.#writing = this.#write();
     return this.#next ??= this.#writing.catch(() => {}).then(() => {
@@ -146,7 +130,7 @@ export class IndexFile<E extends object = IndexEntry> {
     });
   }
 
-  /** As {@linkcode IndexFile.save}; what is written outlives a power cut. */
+  /** As {@linkcode IndexFile.save}, and survives a power cut. */
   async saveDurably(): Promise<void> {
     await this.save();
     const file = await Deno.open(this.#path, { write: true });
@@ -158,7 +142,7 @@ export class IndexFile<E extends object = IndexEntry> {
     await flushDir(dirname(this.#path));
   }
 
-  /** Resolves when no write is under way any more. @throws what the last one throws. */
+  /** Resolves when no write is running. @throws the last write's error */
   async settled(): Promise<void> {
     await (this.#next ?? this.#writing);
   }
@@ -168,7 +152,7 @@ export class IndexFile<E extends object = IndexEntry> {
       const { durable } = this.#format;
       await atomicWrite(this.#path, this.#text(), 0o600, { durable });
     } finally {
-      // One that waits takes the place at once: two writes never run side by side.
+      // A waiting write takes over at once: two never run side by side.
       if (this.#next === undefined) this.#writing = undefined;
     }
   }

@@ -1,21 +1,16 @@
-/** The sessions index as the journals make it, where it is incomplete or lost. */
+/** Completes or rebuilds the sessions index from the journals. */
 import { basename, join } from "@std/path";
 import { messageOf } from "../protocol/errors.ts";
 import { linkIfAllowed, readDirIfAny } from "../os/files.ts";
-import type { Log } from "../os/log.ts";
+import type { HubParts } from "./hub_parts.ts";
 import { type IndexEntries, MISSING } from "./index_file.ts";
 import { findJournals, linkedEntry } from "./journal_links.ts";
 
-export interface RepairParts {
-  index_path: string;
-  journal_links: string;
-  log: Log;
-}
+type RepairParts = Pick<HubParts, "index_path" | "journal_links" | "log">;
 
 /**
- * The entries of an index, with those of sessions that it lacks and that are linked. A session that
- * was being made at a crash may be in the index without a link; it gets one, so that it does not go
- * with the index.
+ * Adds linked sessions that an index lacks. A session that was being made at a crash may be in the
+ * index without a link; it gets one, so that it survives the loss of the index.
  */
 export function completedIndex(entries: IndexEntries, parts: RepairParts): IndexEntries {
   const { journal_links, index_path, log } = parts;
@@ -35,7 +30,7 @@ export function completedIndex(entries: IndexEntries, parts: RepairParts): Index
   return found;
 }
 
-/** Links a session's journal; one that cannot be linked now is linked when it is opened. */
+/** Links a session's journal; if that fails, opening it links it. */
 function linkLate(id: string, journal_path: string, { journal_links, log }: RepairParts): void {
   try {
     linkIfAllowed(journal_path, join(journal_links, basename(id)));
@@ -44,7 +39,7 @@ function linkLate(id: string, journal_path: string, { journal_links, log }: Repa
   }
 }
 
-/** The index as the journals that are found make it. @param problem what is wrong with the file */
+/** Rebuilds the index from the journals found. @param problem what is wrong with the file */
 export function rebuiltIndex(
   problem: string,
   { journal_links, index_path, log }: RepairParts,

@@ -1,7 +1,4 @@
-/**
- * The append-only journal of one session (contract.md section 6). The write path reads top to
- * bottom in {@linkcode Journal.append}; recovery is the reader of the same format.
- */
+/** The append-only journal of one session (contract.md section 6). */
 import { setImmediate } from "node:timers/promises";
 import { dirname } from "@std/path";
 import { SvcError } from "../protocol/errors.ts";
@@ -11,25 +8,25 @@ import { writeAllSync } from "../base/write_all.ts";
 import type { EventType, SessionEvent } from "../protocol/events.ts";
 import { BadRecord, decodeRecord } from "./record.ts";
 
-/** Least distance in bytes between two entries of the seq → offset table; it doubles with its size. */
+/** Least bytes between two entries of the seq → offset table; it doubles as the table grows. */
 const MARK_EVERY = 256 * 1024;
 const MARKS_MAX = 1024;
-/** Bytes before a place of a journal by which it is known again. */
+/** Bytes before a place that identify it. */
 const KNOWN_BY = 4096;
 const CHUNK = 256 * 1024;
 const encoder = new TextEncoder();
 
-/** The journal does not have the place it was to be read from: it was replaced, cut or changed. */
+/** The journal lacks the place to read from: it was replaced, cut or changed. */
 export class MovedJournal extends Error {
   override name = "MovedJournal";
 }
 
-/** The journal cannot be read on; its file is left as it is. */
+/** The rest of the journal is unreadable; its file stays as it is. */
 export class UnreadableJournal extends Error {
   override name = "UnreadableJournal";
 }
 
-/** Another directory took the place of the session's, with a journal that is behind it. */
+/** Another directory with an older journal took the place of the session's. */
 export class OlderJournal extends Error {
   override name = "OlderJournal";
 }
@@ -39,9 +36,9 @@ interface Mark {
   offset: number;
 }
 
-/** A place between two records of a journal: what is read from there on needs nothing before it. */
+/** A place between two records; reading on from there needs nothing before it. */
 export interface Place {
-  /** Of the record before it. */
+  /** Of the record before. */
   seq: number;
   offset: number;
   /** SHA-256 of the last bytes before it. */
@@ -51,40 +48,35 @@ export interface Place {
   marks: Mark[];
 }
 
-/** Lines of consecutive events, as they are appended in one write. */
+/** Lines of consecutive events, appended in one write. */
 export interface Batch {
   lines: string;
   first_seq: number;
   last_seq: number;
   /** When the events happened, RFC 3339. */
   at: string;
-  /** Whether to wait until they are on the disk. */
+  /** Whether to wait for the disk. */
   durable: boolean;
 }
 
-/** How a journal is opened. */
 export interface OpenOptions {
-  /** Read from there on; {@linkcode MovedJournal} is thrown when the journal does not have it. */
+  /** Where to start; throws {@linkcode MovedJournal} if the journal lacks it. */
   from?: Place;
-  /** Handed each record that is read, oldest first; what it throws ends the reading. */
+  /** Called with each record, oldest first; its errors end the reading. */
   onRecord(event: SessionEvent, line: string): void;
 }
 
-/** One record of a journal. */
-export interface JournalRecord {
+interface JournalRecord {
   event: SessionEvent;
-  /** Its line, without the newline. */
+  /** Without the newline. */
   line: string;
-  /** Byte offset behind its newline. */
+  /** Byte offset after the newline. */
   end: number;
 }
 
-/** A rewritten journal that waits to take the old one's place. */
-export interface Compaction {
-  /**
-   * Takes over what was appended meanwhile and puts the new file in place, at once and without an
-   * await: for the journal's writer to call between two appends.
-   */
+/** A rewritten journal, ready to replace the old one. */
+interface Compaction {
+  /** Adds later records and swaps the files, without an await. Call it between two appends. */
   finish(): void;
 }
 
@@ -94,14 +86,14 @@ export class Journal {
   /** Bytes of whole records. */
   #size = 0;
   #last_seq = 0;
-  /** Where some records begin, so that a replay need not read from the start. */
+  /** Offsets of some records, so that a replay need not read from the start. */
   #marks: Mark[] = [];
   #mark_every = MARK_EVERY;
   /** Whether nothing was appended since the last flush. */
   #synced = false;
-  /** seq up to which a checkpoint stands for the records; 0 without one. */
+  /** Last seq in the checkpoint; 0 without one. */
   #trimmed_seq = 0;
-  /** When the oldest event happened that no checkpoint stands for. */
+  /** When the oldest event after the checkpoint happened. */
   #oldest_at: string | undefined;
 
   private constructor(path: string) {
@@ -113,10 +105,10 @@ export class Journal {
   }
 
   /**
-   * Makes the empty journal of a new session, mode 0600.
+   * Creates the empty journal of a new session, mode 0600.
    *
-   * @param after the seq that its first record follows; that one is a checkpoint.
-   * @throws {Deno.errors.AlreadyExists} when there is one.
+   * @param after the seq before its first record, a checkpoint
+   * @throws {Deno.errors.AlreadyExists}
    */
   static create(path: string, after?: number): Journal {
     const journal = new Journal(path);
@@ -129,11 +121,10 @@ export class Journal {
   }
 
   /**
-   * Opens a journal, hands its records to `onRecord`, and cuts off a torn last line.
+   * Opens a journal, passes its records to `onRecord`, and cuts off a torn last line.
    *
-   * @returns the journal and how many torn bytes were cut.
-   * @throws {UnreadableJournal} on a bad line before the last, a newer version or a gap in seq.
-   * @throws {MovedJournal} when it does not have the place `from`.
+   * @throws {UnreadableJournal} on a bad line before the last, a newer version or a gap in seq
+   * @throws {MovedJournal} when it lacks the place `from`
    */
   static async open(
     path: string,
@@ -148,12 +139,12 @@ export class Journal {
       }
       journal.#enter(from);
     }
-    // Left by a crash during a compaction; the journal itself is whole.
+    // Left by a crash during a compaction.
     await Deno.remove(compactionPath(path)).catch(() => {});
     let line_number = 0;
     let bad: string | undefined;
     const start = journal.#size;
-    // The number of a line is known only where all lines before it were read.
+    // A line's number is known only if all lines before it were read.
     const nameOf = (at: number) =>
       from === undefined ? `line ${line_number}` : `the line at byte ${at}`;
     const take = ({ line, offset, end, whole }: Line) => {
@@ -178,7 +169,7 @@ export class Journal {
         journal.#advance(event.seq, offset, end);
       } catch (error) {
         if (!(error instanceof BadRecord)) throw error;
-        // Only the last line may be bad: a write that was cut off. The next line proves otherwise.
+        // Only the last line may be bad, from a torn write. Another line after it proves otherwise.
         bad = `${nameOf(offset)} ${error.message}`;
         if (error.message.includes("schema version")) throw new UnreadableJournal(bad);
       }
@@ -195,30 +186,26 @@ export class Journal {
     return { journal, torn_bytes };
   }
 
-  /** The seq of the last record; 0 when there is none. */
+  /** 0 in an empty journal. */
   get last_seq(): number {
     return this.#last_seq;
   }
 
-  /** The seq up to which the records were rewritten into a checkpoint; 0 when none were. */
+  /** The last seq rewritten into a checkpoint; 0 without one. */
   get trimmed_seq(): number {
     return this.#trimmed_seq;
   }
 
-  /** When the oldest event happened that is not in a checkpoint; undefined when there is none. */
+  /** When the oldest event after the checkpoint happened. */
   get oldest_at(): string | undefined {
     return this.#oldest_at;
   }
 
-  /** Bytes of the journal. */
   get size(): number {
     return this.#size;
   }
 
-  /**
-   * Appends consecutive events: either all of them are in the journal afterwards, or, when it
-   * throws, none.
-   */
+  /** Appends consecutive events: all of them, or none when it throws. */
   async append({ lines, first_seq, last_seq, at, durable }: Batch): Promise<void> {
     if (first_seq !== this.#last_seq + 1) {
       throw new SvcError(
@@ -242,7 +229,7 @@ export class Journal {
     this.#oldest_at ??= at;
   }
 
-  /** The place behind the last record that is written. */
+  /** The place after the last record. */
   async place(): Promise<Place> {
     const [seq, offset] = [this.#last_seq, this.#size];
     const marks = [...this.#marks];
@@ -251,7 +238,7 @@ export class Journal {
     return { seq, offset, digest, trimmed_seq, oldest_at, marks };
   }
 
-  /** Waits until what was appended is on the disk. */
+  /** Waits until appended records are on the disk. */
   async sync(): Promise<void> {
     if (this.#synced) return;
     this.#synced = true;
@@ -266,17 +253,17 @@ export class Journal {
     for (const mark of marks) this.#mark(mark);
   }
 
-  /** Waits until a new journal, its name included, is on the disk. */
+  /** Waits until a new journal and its name are on the disk. */
   async flush(): Promise<void> {
     await Promise.all([this.#open().sync(), flushDir(dirname(this.path))]);
   }
 
-  /** The events with seq > `since_seq` that are in the journal now, oldest first. */
+  /** Yields the events after `since_seq`, oldest first. */
   async *read(since_seq: number): AsyncGenerator<SessionEvent> {
     for await (const { event } of this.records(since_seq)) yield event;
   }
 
-  /** As {@linkcode Journal.read}, each event with its line and the byte offset behind it. */
+  /** As {@linkcode Journal.read}, with each event's line and the byte offset after it. */
   async *records(since_seq: number): AsyncGenerator<JournalRecord> {
     const mark = this.#marks.findLast((it) => it.seq <= since_seq + 1);
     for await (const lines of readLineBatches(this.path, mark?.offset ?? 0, this.#size)) {
@@ -288,12 +275,11 @@ export class Journal {
   }
 
   /**
-   * Writes the journal anew beside the old one, with a checkpoint in place of its first records.
+   * Writes a new journal file that starts with a checkpoint, beside the old one.
    *
-   * @param line the checkpoint's record.
-   * @param seq the last seq that the checkpoint stands for.
-   * @param from the byte offset behind that record.
-   * @returns what puts the new file in place.
+   * @param line the checkpoint's record
+   * @param seq the last seq that the checkpoint replaces
+   * @param from the byte offset after that record
    */
   async compact(line: string, seq: number, from: number): Promise<Compaction> {
     const path = compactionPath(this.path);
@@ -356,13 +342,13 @@ export class Journal {
     for await (const { at } of this.read(since_seq)) return at;
   }
 
-  /** Has the file be at another path from now on: it was moved there, or copied whole. */
+  /** Sets a new path after the file was moved or copied. */
   moveTo(path: string): void {
     this.release();
     this.#path = path;
   }
 
-  /** Gives the file back; the next append opens it again. */
+  /** Closes the file; the next append opens it again. */
   release(): void {
     this.#file?.close();
     this.#file = undefined;
@@ -388,11 +374,11 @@ export class Journal {
   }
 }
 
-/** What only the first record of a journal may be. */
+/** Types that only a first record may have. */
 const BEGINS: ReadonlySet<string> = new Set<EventType>(["session.created", "session.checkpoint"]);
 
 async function digestBefore(path: string, offset: number): Promise<string> {
-  // Loaded at the first use: a daemon's start does without it.
+  // Loaded lazily: a daemon's start does not need it.
   const { createHash } = await import("node:crypto");
   using file = openOwnFile(path);
   const length = Math.min(KNOWN_BY, offset);
@@ -405,7 +391,6 @@ async function digestBefore(path: string, offset: number): Promise<string> {
   return createHash("sha256").update(bytes).digest("hex");
 }
 
-/** Where a journal is written anew. */
 function compactionPath(path: string): string {
   return `${path}.compact`;
 }

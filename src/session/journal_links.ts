@@ -1,9 +1,9 @@
-/** The sessions that the links in `~/.svc/journals` lead to: what the index is rebuilt from. */
+/** Sessions that the links in `~/.svc/journals` lead to; the index is rebuilt from them. */
 import { join } from "@std/path";
 import { linkIfAllowed, openOwnFile, readDirIfAny } from "../os/files.ts";
 import type { IndexEntries, IndexEntry } from "./index_file.ts";
 
-/** Has a link in `journals/` lead to a journal; nothing happens where it does. */
+/** Points a link in `journals/` at a journal. */
 export function linkJournal(journal_path: string, link: string): void {
   try {
     if (Deno.readLinkSync(link) === journal_path) return;
@@ -14,12 +14,12 @@ export function linkJournal(journal_path: string, link: string): void {
   linkIfAllowed(journal_path, link);
 }
 
-/** What a link in `journals/` says of a session. */
+/** The index entry for a link in `journals/`. */
 export function linkedEntry(journal_links: string, id: string): IndexEntry {
   return entryAt(Deno.readLinkSync(join(journal_links, id)));
 }
 
-/** What the links in `journals/`, and the folders they lead to, say of the sessions there are. */
+/** Index entries from the links in `journals/` and the folders they lead to. */
 export function findJournals(journal_links: string): IndexEntries {
   const entries: IndexEntries = {};
   for (const link of Deno.readDirSync(journal_links)) {
@@ -36,18 +36,18 @@ export function findJournals(journal_links: string): IndexEntries {
   return entries;
 }
 
-/** What the path of a journal says of its session. */
+/** The index entry that a journal's path implies. */
 export function entryAt(journal_path: string): IndexEntry {
   const workdir = join(journal_path, "..", "..", "..", "..");
   return { workdir, started_at: "", journal_path, last_seq: 0 };
 }
 
-/** Records that a session begins with: one that has no more may never have been told to anybody. */
+/** Number of records that a session begins with; no client may know a session with only these. */
 const FIRST_RECORDS = 2;
 const FIRST_BYTES = 64 * 1024;
 const NEWLINE = 0x0a;
 
-/** Whether anything happened in a session after it was made. */
+/** Whether anything happened in a session after its creation. */
 export function wasUsed(journal_path: string): boolean {
   try {
     using file = openOwnFile(journal_path);

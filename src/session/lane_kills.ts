@@ -1,20 +1,19 @@
-/** The end of a lane by force. */
+/** Kills lanes. */
 import { SvcError } from "../protocol/errors.ts";
 import { type EventData, MAIN_LANE } from "../protocol/events.ts";
 import type { Lanes } from "./lanes.ts";
 import type { SessionState } from "./session_state.ts";
 import { laneEnded } from "./state_steps.ts";
 
-export interface KillParts {
+interface KillParts {
   lanes: Pick<Lanes, "get" | "move">;
   record(data: EventData["lane.killed"]): Promise<unknown>;
-  /** Resolves when a move of the lane that is being recorded has been. */
+  /** Resolves when the lane's pending move is recorded. */
   moved(lane_id: string): Promise<unknown> | undefined;
-  /** Stops the work of a lane. */
   stop(lane_id: string): void;
 }
 
-/** Kills a lane; see `Lanes.kill`. */
+/** See `Lanes.kill`. */
 export async function killLane(
   state: SessionState,
   lane_id: string,
@@ -43,7 +42,7 @@ export async function killLane(
   if (laneEnded(lane)) {
     throw new SvcError("conflict", `lane ${lane_id} is already ${lane.status}`);
   }
-  // Nothing comes between the two records: the lane may be about to end by itself.
+  // Nothing may come between the two records: the lane may be about to end by itself.
   await Promise.all([
     parts.record({ lane_id, reason, actor }),
     parts.lanes.move(lane_id, "cancelled", reason, "killed"),

@@ -1,11 +1,11 @@
-/** The lanes of a session: how they open, move and are killed (contract.md section 5). */
+/** The lanes of a session: they open, move and are killed (contract.md section 5). */
 import { SvcError } from "../protocol/errors.ts";
 import { type EventData, type LaneStatus, MAIN_LANE } from "../protocol/events.ts";
 import type { Lane, SessionState } from "./session_state.ts";
 import { findLane, laneEnded, laneMayMove } from "./state_steps.ts";
 import type { Writer } from "./writer.ts";
 
-/** Why a lane moves, in words and as a code. */
+/** Why a lane moves. */
 export interface Cause {
   reason: string;
   reason_code: string;
@@ -15,7 +15,7 @@ export class Lanes {
   readonly #state: SessionState;
   readonly #writer: Writer;
   readonly #stops = new Map<string, () => void>();
-  /** Moves that are being recorded, by lane. */
+  /** Moves being recorded, by lane. */
   readonly #moving = new Map<string, Promise<unknown>>();
 
   constructor(state: SessionState, writer: Writer) {
@@ -23,7 +23,7 @@ export class Lanes {
     this.#writer = writer;
   }
 
-  /** The lane of that id. @throws {SvcError} not_found. */
+  /** Returns a lane. @throws {SvcError} not_found */
   get(lane_id: string): Lane {
     const lane = findLane(this.#state, lane_id);
     if (lane === undefined) {
@@ -41,10 +41,9 @@ export class Lanes {
   }
 
   /**
-   * Moves a lane to another status; one that is unknown or there already stays as it is, and so does
-   * one that ends at this moment.
+   * Moves a lane to another status, unless it is unknown, there already, or ending now.
    *
-   * @throws {Error} when contract.md section 5 does not allow the move: a defect of the caller.
+   * @throws {Error} when contract.md section 5 forbids the move: the caller's bug
    */
   async move(
     lane_id: string,
@@ -71,7 +70,7 @@ export class Lanes {
     }
   }
 
-  /** Moves the open lanes that `which` picks to cancelled; nothing is told to those who run them. */
+  /** Cancels the open lanes that `which` picks, without telling who runs them. */
   async cancelOpen(which: (lane: Lane) => boolean, { reason, reason_code }: Cause): Promise<void> {
     for (const lane of [...this.#state.lanes]) {
       if (lane.lane_id === MAIN_LANE || laneEnded(lane) || !which(lane)) continue;
@@ -80,12 +79,11 @@ export class Lanes {
   }
 
   /**
-   * Ends a lane and, with `cascade`, the lanes below it: the work stops, lane.killed and
-   * lane.status are recorded.
+   * Stops a lane and, with `cascade`, the lanes below it; records lane.killed and lane.status.
    *
-   * @returns the lanes that were ended.
-   * @throws {SvcError} not_found; conflict for the main lane, for one that has ended, and for one
-   * with lanes below it when `cascade` is false.
+   * @returns the ended lanes
+   * @throws {SvcError} not_found; conflict for the main lane, an ended one, or one with lanes below
+   * it without `cascade`
    */
   async kill(
     lane_id: string,
@@ -100,7 +98,7 @@ export class Lanes {
     });
   }
 
-  /** Kills every open lane but the main one. */
+  /** Kills all open lanes except the main one. */
   async killAll(reason: string, actor: string): Promise<void> {
     const open = () =>
       this.#state.lanes.find((lane) => lane.lane_id !== MAIN_LANE && !laneEnded(lane));
@@ -108,13 +106,13 @@ export class Lanes {
       try {
         await this.kill(lane.lane_id, { cascade: true, reason, actor });
       } catch (error) {
-        // It ended by itself at this moment.
+        // It ended by itself.
         if (!laneEnded(lane)) throw error;
       }
     }
   }
 
-  /** Calls `stop` when the lane is killed. @returns a function that takes that back. */
+  /** Calls `stop` when the lane is killed. @returns a function that undoes this */
   onKilled(lane_id: string, stop: () => void): () => void {
     this.#stops.set(lane_id, stop);
     return () => this.#stops.delete(lane_id);

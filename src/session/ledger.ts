@@ -1,7 +1,7 @@
 /**
- * The ledger: a journal seen as a hash chain (contract.md section 4). A node is a record, its hash
- * the SHA-256 of the previous node's hash and the record's line; a checkpoint carries the hash of
- * the last record it stands for, so the hashes of what follows it do not change.
+ * The ledger: a journal as a hash chain (contract.md section 4). A record's hash is the SHA-256 of
+ * the previous hash and its line. A checkpoint carries the hash of the last record it replaces, so
+ * later hashes stay the same.
  */
 import type * as z from "zod";
 import type { ledgerCheckSchema } from "../protocol/schemas/ledger.ts";
@@ -10,39 +10,37 @@ import type { SessionEvent } from "../protocol/events.ts";
 import type { Journal } from "./journal.ts";
 import { BadRecord } from "./record.ts";
 
-/** Why one node points at another. */
-export interface Edge {
+interface Edge {
   to: string;
-  /** `prev`: the record before it; `cause`: what it answers or belongs to. */
+  /** `prev`: the record before; `cause`: what it answers or belongs to. */
   kind: "prev" | "cause";
 }
 
-export interface LedgerNode {
+interface LedgerNode {
   hash: string;
   event: SessionEvent;
   edges: Edge[];
 }
 
-/** Where a chain stood at some time, kept apart from the journal. */
+/** The head of a chain at some time, kept apart from the journal. */
 export interface Anchor {
   seq: number;
   hash: string;
-  /** The hash of the same records without their times. */
+  /** Hash of the same records without their times. */
   timeless?: string;
 }
 
-/** The hash before the first record. */
 const GENESIS = "0".repeat(64);
-/** Where every chain begins. */
+/** Where every chain starts. */
 export const BEGINNING: Anchor = { seq: 0, hash: GENESIS, timeless: GENESIS };
-/** When a record was written, in its line. */
+/** A record's time, in its line. */
 const TIME = /"at":"[^"]*"/;
 
-/** Makes what computes the hashes of consecutive records. */
+/** Returns a function that hashes consecutive records. */
 export async function hasher(): Promise<
   (before: Anchor, event: SessionEvent, line: string) => Anchor
 > {
-  // Loaded at the first use: a daemon's start does without it.
+  // Loaded lazily: a daemon's start does not need it.
   const { createHash } = await import("node:crypto");
   const add = (hash: string, text: string) =>
     createHash("sha256").update(hash + text).digest("hex");
@@ -52,7 +50,7 @@ export async function hasher(): Promise<
       : { seq, hash: add(hash, line), timeless: timeless && add(timeless, line.replace(TIME, "")) };
 }
 
-/** The records of a journal with their hashes, oldest first; from an anchor on, or all of them. */
+/** Yields records and their hashes, oldest first, after an anchor if given. */
 export async function* chain(
   journal: Journal,
   from?: Anchor,
@@ -65,7 +63,7 @@ export async function* chain(
   }
 }
 
-/** The nodes of a journal, oldest first. */
+/** Yields the nodes of a journal, oldest first. */
 export async function* ledger(journal: Journal): AsyncGenerator<LedgerNode> {
   let prev: string | undefined;
   const causes = new Map<string, string>();
@@ -79,7 +77,7 @@ export async function* ledger(journal: Journal): AsyncGenerator<LedgerNode> {
   }
 }
 
-/** What an event answers or belongs to. */
+/** Key of the record that an event answers or belongs to. */
 function causeKey({ type, data }: SessionEvent): string | undefined {
   switch (type) {
     case "session.tool_completed":
@@ -126,9 +124,9 @@ function remember({ type, data }: SessionEvent, hash: string, causes: Map<string
   }
 }
 
-export type Verification = z.output<ReturnType<typeof ledgerCheckSchema>>;
+type Verification = z.output<ReturnType<typeof ledgerCheckSchema>>;
 
-/** Computes a chain anew and holds it against the anchor. */
+/** Recomputes a chain and compares it with the anchor. */
 export async function verifyLedger(
   journal: Journal,
   anchor: Anchor | undefined,
@@ -154,7 +152,7 @@ export async function verifyLedger(
   return { records, head, anchored_seq: anchor?.seq ?? 0, problem };
 }
 
-/** Reads an anchor; undefined when there is none, or what is there is not one: the next replaces it. */
+/** Reads an anchor; undefined when it is missing or invalid: the next one replaces it. */
 export async function readAnchor(path: string): Promise<Anchor | undefined> {
   const text = await readTextIfAny(path);
   if (text === undefined) return undefined;
@@ -168,16 +166,12 @@ export async function readAnchor(path: string): Promise<Anchor | undefined> {
   }
 }
 
-/** Keeps an anchor. What a power cut may leave of it is the one before, or none. */
+/** Writes an anchor. A power cut may leave the previous one, or none. */
 export async function saveAnchor(path: string, anchor: Anchor): Promise<void> {
   await atomicWrite(path, JSON.stringify(anchor), 0o600, { durable: false });
 }
 
-/**
- * Anchors where a chain stands, from the anchor before it on.
- *
- * @returns the new anchor; the one before when nothing was added since.
- */
+/** Anchors the head of a chain, computed from the anchor before. @returns the latest anchor */
 export async function writeAnchor(
   path: string,
   journal: Journal,

@@ -1,7 +1,6 @@
 /**
- * A ledger in a file: a signed statement about a journal, and its records. Each line is JSON: the
- * statement, its signature, then the records as they are in the journal. The statement names the hash
- * of the last record, and with it every record, so a signature of one line vouches for all.
+ * A ledger file: JSON lines with a signed statement about a journal, its signature, and the records
+ * as in the journal. The statement names the last record's hash, so its signature covers them all.
  */
 import {
   parseSshKey,
@@ -19,11 +18,10 @@ import type { LedgerKey } from "./ledger_key.ts";
 import { BadRecord, decodeRecord } from "./record.ts";
 
 const FORMAT = "svc-ledger/1";
-/** The namespace for `ssh-keygen -Y verify -n`. */
-export const LEDGER_NAMESPACE = "svc-ledger";
+/** For `ssh-keygen -Y verify -n`. */
+const LEDGER_NAMESPACE = "svc-ledger";
 
-/** The first line of the file. */
-export interface Statement {
+interface Statement {
   format: typeof FORMAT;
   session_id: string;
   exported_at: string;
@@ -31,13 +29,13 @@ export interface Statement {
   records: number;
   first_seq: number;
   last_seq: number;
-  /** The hash of the last record, in hexadecimal. */
+  /** Hash of the last record, hexadecimal. */
   head: string;
-  /** Of the machine, as OpenSSH writes it. */
+  /** Of the machine, in OpenSSH format. */
   public_key: string;
 }
 
-/** Returns the statement about a journal's records up to a seq, and its signature, as two lines. */
+/** Returns the statement about a journal and its signature, as two lines. */
 export async function signedStatement(
   session_id: string,
   journal: Journal,
@@ -68,24 +66,23 @@ export async function signedStatement(
   return { lines: [line, JSON.stringify({ signature })], last_seq };
 }
 
-/** What a ledger's file proves. */
 export interface LedgerCheck {
   statement: Statement;
-  /** Of the key that signed it, as `ssh-keygen -l` shows it. */
+  /** Of the signing key, as `ssh-keygen -l` shows it. */
   fingerprint: string;
-  /** Whether the records begin with a checkpoint, in place of older ones that were removed. */
+  /** Whether a checkpoint replaces the older records. */
   shortened: boolean;
 }
 
-/** A ledger's file that does not prove anything; the message says why. */
+/** A ledger file that proves nothing; the message says why. */
 export class BadLedger extends Error {
   override name = "BadLedger";
 }
 
 /**
- * Checks a ledger's file: the signature, the chain of its records, and that none is missing.
+ * Checks a ledger file: the signature, the chain of records, and that none is missing.
  *
- * @param lines of the file, without line ends
+ * @param lines without line ends
  * @param key the public key that must have signed it, as `svc ledger key` prints it
  * @throws {BadLedger}
  */
@@ -132,7 +129,7 @@ function parseStatement(line: string): Statement {
   try {
     statement = JSON.parse(line);
   } catch {
-    // Not a ledger either.
+    // Refused below.
   }
   if (statement?.format !== FORMAT) {
     throw new BadLedger(`this is no ledger: its first line has no "format":"${FORMAT}"`);

@@ -1,20 +1,21 @@
-/** The key of this machine that signs exported ledgers: Ed25519, PKCS #8 in PEM, for its owner alone. */
+/** This machine's key for exported ledgers: Ed25519, PKCS #8 in PEM, readable by its owner only. */
 import { checkPrivate, syncDir } from "../os/files.ts";
+import { writeAllSync } from "../base/write_all.ts";
 import { SvcError } from "../protocol/errors.ts";
 import { dirname } from "@std/path";
 
 export interface LedgerKey {
-  /** The public key, 32 bytes. */
+  /** 32 bytes. */
   public_key: Uint8Array<ArrayBuffer>;
-  /** Returns the Ed25519 signature of bytes, 64 bytes long. */
+  /** Returns an Ed25519 signature, 64 bytes. */
   sign(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>>;
 }
 
 /**
- * Reads the key; makes it at the first use.
+ * Reads the key; creates it at the first use.
  *
- * @throws {SvcError} permission_denied when others could read or change the file; internal when it
- * cannot be read, is damaged, or cannot be made
+ * @throws {SvcError} permission_denied when others can read or change the file; internal when it
+ * cannot be read or made, or is damaged
  */
 export async function ledgerKey(path: string): Promise<LedgerKey> {
   if (!checkPrivate(path, 0o600, "file")) await make(path);
@@ -45,10 +46,9 @@ async function make(path: string): Promise<void> {
   const temporary = `${path}.${crypto.randomUUID()}`;
   try {
     using file = Deno.openSync(temporary, { createNew: true, write: true, mode: 0o600 });
-    const bytes = new TextEncoder().encode(pem);
-    for (let at = 0; at < bytes.length;) at += file.writeSync(bytes.subarray(at));
+    writeAllSync(file, new TextEncoder().encode(pem));
     file.syncDataSync();
-    // A link, not a rename: of two that make one at once, the first key stays.
+    // A link, not a rename: of two keys made at once, the first one stays.
     Deno.linkSync(temporary, path);
     syncDir(dirname(path));
   } catch (cause) {

@@ -1,23 +1,21 @@
-/** The life cycle of a lobe's lane. Loaded by those that run one. */
+/** The life cycle of a lobe's lane. Loaded only to run one. */
 import { messageOf } from "../protocol/errors.ts";
 import { MAIN_LANE } from "../protocol/events.ts";
 import type { Cause, Lanes } from "./lanes.ts";
 
-/** The lane of a lobe. */
-export interface Lobe {
+interface Lobe {
   lane_id: string;
   label: string;
-  /** Why it runs. */
   cause: Cause;
-  /** The reason recorded when its work is done. */
+  /** The reason recorded when the work is done. */
   done: string;
 }
 
 /**
- * Runs work in a new lobe lane below the main lane and records how it ended.
+ * Runs work in a new lobe lane below the main lane and records its end.
  *
- * @param signal aborts the work; killing the lane aborts it too
- * @throws what the work throws; an error that names the lane when it was killed
+ * @param signal aborts the work; killing the lane does so too
+ * @throws the work's error; an error that names the lane when it was killed
  */
 export async function runLobe<T>(
   lanes: Pick<Lanes, "open" | "move" | "onKilled">,
@@ -28,7 +26,7 @@ export async function runLobe<T>(
   const killed = new AbortController();
   const forget = lanes.onKilled(lane_id, () => killed.abort());
   const end = async (status: "done" | "errored" | "cancelled", reason: string) => {
-    // A killed lane has its end already.
+    // A killed lane has ended already.
     if (!killed.signal.aborted) await lanes.move(lane_id, status, reason, status);
   };
   try {
@@ -45,7 +43,7 @@ export async function runLobe<T>(
     return result;
   } catch (error) {
     const stopped = signal.aborted || error instanceof DOMException;
-    // The session may have ended meanwhile, and its lanes with it.
+    // The session and its lanes may have ended meanwhile.
     await end(stopped ? "cancelled" : "errored", messageOf(error)).catch(() => {});
     throw killed.signal.aborted ? new Error(`the lane "${label}" was killed`) : error;
   } finally {

@@ -1,6 +1,6 @@
 /**
- * Where the directory of a session is that was renamed or moved. It is known by what it is, so only
- * places close to where it was, and to where people work, are looked at.
+ * Finds a session's directory after it was renamed or moved. Its identity is known, so only places
+ * near the old path and near other workdirs are searched.
  */
 import { deadline } from "@std/async";
 import { basename, dirname, join } from "@std/path";
@@ -10,26 +10,25 @@ import { isWithin } from "../os/paths.ts";
 import type { DirectoryIdentity } from "../protocol/event_data.ts";
 import { checkWorkdir } from "./workdir.ts";
 
-/** A session whose directory is not where it was. */
+/** A session whose directory is missing. */
 export interface Lost {
   id: string;
   workdir: string;
   journal_path: string;
-  /** What the directory is; unknown where nothing but the journal says it. */
+  /** The directory's identity; undefined where only the journal has it. */
   directory?: DirectoryIdentity;
 }
 
-/** Where a session goes on. */
+/** Where a session continues. */
 export interface Found {
   workdir: string;
   journal_path: string;
-  /** Whether it need not be the directory that the session had. */
+  /** Set when it may be another directory than the session had. */
   certain?: true;
-  /** Who has said so. */
   by: string;
 }
 
-/** Entries of one directory, and paths in all, that are looked at for one session. */
+/** Limits of one search: entries of a directory, and paths in all. */
 const ENTRIES_MAX = 1_000;
 const PATHS_MAX = 4_000;
 const AT_ONCE = 64;
@@ -37,9 +36,8 @@ const AT_ONCE = 64;
 const SEARCH_MS = 2_000;
 
 /**
- * Returns where a session's directory may be now, the likeliest first; the home of svc never is.
- *
- * @returns undefined when that took too long.
+ * Returns where a session's directory may be now, likeliest first; never svc's home. Returns
+ * undefined after a timeout.
  */
 export async function findLost(
   lost: Lost,
@@ -60,7 +58,7 @@ async function look(lost: Lost, near: readonly string[], home: string): Promise<
         if (directory === undefined || !mayBe(lost, directory)) return;
         const journal_path = journalIn(path, lost);
         if (journal_path === undefined) return;
-        // With neither a journal in it nor the time at which it was made, it could be another one.
+        // With neither a journal in it nor a creation time, it could be another directory.
         const is_sure = journal_path !== lost.journal_path || directory.made_ms !== undefined;
         const workdir = await checkWorkdir(path, home).catch(() => undefined);
         if (is_sure && workdir !== undefined) found.push({ workdir, journal_path, by: "svc" });
@@ -74,7 +72,7 @@ function mayBe({ directory }: Lost, there: DirectoryIdentity): boolean {
   return directory === undefined || isSameDirectory(directory, there);
 }
 
-/** Changes when one of the directories does that are looked at first: before, a search finds nothing. */
+/** Changes when a likely directory does; until then a search finds nothing new. */
 export function stateOfSearch({ workdir }: Lost, near: readonly string[]): string {
   const { parent } = gone(workdir);
   const times = [parent, dirname(parent)].map((path) => {
@@ -88,12 +86,12 @@ export function stateOfSearch({ workdir }: Lost, near: readonly string[]): strin
 }
 
 function* placesOf(workdir: string, near: readonly string[]): Generator<string> {
-  // A link to it may have been left.
+  // A link to it may remain.
   yield* realPath(workdir);
   const { parent, name, below } = gone(workdir);
   for (const around of new Set([parent, dirname(parent)])) {
     for (const each of directoriesIn(around)) {
-      // Renamed, or moved into one beside it.
+      // Renamed, or moved into a sibling.
       yield join(around, each, ...below);
       yield join(around, each, name, ...below);
     }
@@ -106,7 +104,7 @@ function* placesOf(workdir: string, near: readonly string[]): Generator<string> 
   }
 }
 
-/** The first part of a path that is missing; the last one where all of it is there. */
+/** The first missing part of a path, or the last part if none is missing. */
 function gone(workdir: string): { parent: string; name: string; below: string[] } {
   const below: string[] = [];
   let path = workdir;
@@ -143,10 +141,7 @@ function directoriesIn(path: string): string[] {
   }
 }
 
-/**
- * Returns the journal of a session whose directory is at a path now: in it, or in a directory around
- * it. One that is not in the session's own directory may be where it was.
- */
+/** Returns a session's journal: where it was, or in the moved directory or one around it. */
 export function journalIn(
   directory: string,
   { id, workdir, journal_path }: Omit<Lost, "directory">,
@@ -160,12 +155,12 @@ export function journalIn(
   }
 }
 
-/** The path of a session's journal in the `.svc` of a directory. */
+/** Path of a session's journal in a directory's `.svc`. */
 export function journalAt(directory: string, id: string): string {
   return join(directory, ".svc", "sessions", id, "journal.ndjson");
 }
 
-/** Whether there is a regular file at a path, not a link to one. */
+/** Whether a path is a regular file, not a link to one. */
 export function isFile(path: string): boolean {
   try {
     return Deno.lstatSync(path).isFile;

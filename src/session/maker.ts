@@ -1,12 +1,11 @@
-/** Makes sessions: one is whole on the disk, or the next start removes what there is of it. */
+/** Creates sessions: either whole on the disk, or removed at the next start. */
 import { basename, join } from "@std/path";
 import { messageOf, SvcError } from "../protocol/errors.ts";
 import { exists, linkIfAllowed } from "../os/files.ts";
-import type { Effort } from "../protocol/effort.ts";
-import { type Approval, MAIN_LANE, type Trust } from "../protocol/events.ts";
+import { type EventData, MAIN_LANE } from "../protocol/events.ts";
 import type { Copy } from "./copy.ts";
 import type { Deletions } from "./deletions.ts";
-import type { Ids } from "./ids.ts";
+import type { HubParts } from "./hub_parts.ts";
 import { entryAt, wasUsed } from "./journal_links.ts";
 import { Marks } from "./marks.ts";
 import type { Session, SessionParts } from "./session.ts";
@@ -14,46 +13,29 @@ import type { SessionIndex } from "./session_index.ts";
 import { emptyState } from "./state.ts";
 import { checkWorkdir, makeSessionDir } from "./workdir.ts";
 
-export interface CreateOptions {
-  workdir: string;
-  model: string;
+export interface CreateOptions extends Omit<EventData["session.created"], "title" | "directory"> {
   title?: string;
-  /** Whether it is named after what is said in it, if it has no title. */
-  untitled?: true;
-  approval: Approval;
-  effort?: Effort;
-  budget_usd?: number;
-  /** Default trusted; who starts a session for another hands its own down. */
-  trust?: Trust;
-  /** The name of a skill that its model is told at once. */
-  skill_pack?: string;
-  /** The directory whose `.svc` keeps the journal, for a workdir that will be removed. */
+  /** Directory whose `.svc` keeps the journal, for a workdir that will be removed. */
   journal_root?: string;
-  /** The conversation that it begins with. */
+  /** The conversation to begin with. */
   copy?: Copy;
 }
 
-export interface MakerParts {
-  home: string;
-  /** The directory of the ledger anchors, where sessions that are being made are noted. */
-  anchors: string;
-  journal_links: string;
-  ids: Ids;
+interface MakerParts
+  extends Pick<HubParts, "home" | "anchors" | "journal_links" | "ids" | "runsAbove" | "onDeleted"> {
   session: SessionParts;
   index: SessionIndex;
-  runsAbove?(directory: string): string | undefined;
-  onDeleted?(session_id: string): Promise<void>;
-  /** Has others find a session. */
+  /** Makes a session known to clients. */
   add(session: Session): void;
-  /** Takes that back. */
+  /** Undoes `add`. */
   drop(id: string): void;
 }
 
 export class SessionMaker {
   readonly #parts: MakerParts;
-  /** Sessions that are being made: where their journals are. */
+  /** Journal paths of sessions being made. */
   readonly #beginnings: Marks;
-  /** Their directories. */
+  /** Workdirs of sessions being made. */
   readonly #making = new Map<string, string>();
 
   constructor(parts: MakerParts) {
@@ -61,12 +43,11 @@ export class SessionMaker {
     this.#beginnings = new Marks(join(parts.anchors, "making"));
   }
 
-  /** Directories of the sessions that are being made. */
   get workdirs(): Iterable<string> {
     return this.#making.values();
   }
 
-  /** Makes a session; see {@linkcode Hub.create}. */
+  /** See {@linkcode Hub.create}. */
   async make(options: CreateOptions): Promise<Session> {
     const workdir = await checkWorkdir(options.workdir, this.#parts.home);
     const id = this.#parts.ids.next("sess");
@@ -86,7 +67,7 @@ export class SessionMaker {
     const journal_path = join(dir, "journal.ndjson");
     const link = join(journal_links, id);
     try {
-      // The next start removes what a daemon that is killed leaves of it.
+      // If the daemon is killed, the next start removes the rest.
       await this.#beginnings.put(id, journal_path, false);
       makeSessionDir(root, id);
       // Loaded here: a daemon starts without a session.
@@ -97,7 +78,7 @@ export class SessionMaker {
       ]);
       await this.#parts.index.leaveNote();
       const title = options.title ?? (basename(workdir) || workdir);
-      // A copy begins as a journal does whose beginning retention has rewritten.
+      // A copy begins with a checkpoint, as after retention.
       const journal = Journal.create(journal_path, copy && copy.seq - 1);
       const state = { ...emptyState(id), last_seq: journal.last_seq };
       const directory = directoryAt(workdir);
@@ -117,7 +98,7 @@ export class SessionMaker {
       }
       this.#parts.add(session);
       await Promise.all([journal.flush(), this.#parts.index.saveMade()]);
-      // Last: without the index, a session that nobody was told of is known by its missing link.
+      // Last: if the index is lost, a missing link marks a session that no client knows.
       linkIfAllowed(journal_path, link);
       this.#beginnings.remove(id);
       return session;
@@ -131,24 +112,24 @@ export class SessionMaker {
     }
   }
 
-  /** Takes back what was made of a session that could not be recorded. */
+  /** Removes a session that could not be recorded. */
   async #discard(id: string, dir: string, link: string): Promise<void> {
     this.#parts.drop(id);
     await Deno.remove(link).catch(() => {});
     await Deno.remove(dir, { recursive: true }).catch(() => {});
     await this.#parts.index.trySave();
-    // The next start removes what cannot be removed now.
+    // The next start removes the rest.
     await this.#parts.onDeleted?.(id).then(() => {
       if (!exists(dir)) this.#beginnings.remove(id);
     }).catch(() => {});
   }
 
   /**
-   * Settles the sessions that were being made when the daemon was killed. One that the index has is
-   * whole. Nobody was told of another one: its deletion begins, unless something has happened in it.
+   * Settles sessions that a killed daemon was making. One in the index is whole. No client knows
+   * the others: they are deleted, unless something happened in them.
    *
-   * @param deleted where the journals are whose deletion has begun
-   * @returns how many there were
+   * @param deleted journals of the sessions whose deletion has begun
+   * @returns their number
    */
   async settleBegun(deletions: Deletions, deleted: Map<string, string>): Promise<number> {
     const { index } = this.#parts;

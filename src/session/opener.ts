@@ -1,10 +1,10 @@
-/** Opens sessions of the index from their journals: one at a time each, some at a time together. */
+/** Opens sessions of the index from their journals, several at a time. */
 import { setImmediate } from "node:timers/promises";
 import { join } from "@std/path";
 import { SvcError } from "../protocol/errors.ts";
 import { exists } from "../os/files.ts";
-import type { Log } from "../os/log.ts";
 import type { Deletions } from "./deletions.ts";
+import type { HubParts } from "./hub_parts.ts";
 import { isWorkTitle } from "./ids.ts";
 import type { IndexEntry } from "./index_file.ts";
 import { linkJournal } from "./journal_links.ts";
@@ -15,33 +15,29 @@ import { isAsKnown, type SessionIndex } from "./session_index.ts";
 import type { SessionTable } from "./session_table.ts";
 import type { Snapshots } from "./snapshots.ts";
 
-/** Sessions that are opened at the same time where all are needed. */
+/** Sessions opened at the same time. */
 const OPENED_AT_ONCE = 16;
-/** Journals that are looked at, but not opened, in one turn of the event loop. */
+/** Journals checked in one turn of the event loop. */
 const LOOKED_AT_ONCE = 250;
-/** How often what cannot be read is tried again when sessions are listed. */
+/** Least time between retries of unreadable sessions. */
 const RETRY_MS = 1_000;
 
-export interface OpenerParts {
+interface OpenerParts extends Pick<HubParts, "journal_links" | "version" | "log"> {
   table: SessionTable;
   index: SessionIndex;
   deletions: Deletions;
   session: SessionParts;
   snapshots: Snapshots;
-  journal_links: string;
-  version: string;
-  log: Log;
   anchorPath(id: string): string;
   relocation(): Promise<Relocation>;
-  /** Called when a session was opened. @param moved whether it works in another directory now */
+  /** @param moved whether the session works in another directory now */
   onOpened(session: Session, moved: boolean): void;
 }
 
 export class SessionOpener {
   readonly #parts: OpenerParts;
-  /** Sessions that are being opened. */
   readonly #opening = new Map<string, Promise<Session>>();
-  /** Holds the sessions of the index against their journals, once a start. */
+  /** The check of the index against the journals, once per start. */
   #checking: Promise<void> | undefined;
   #retried = 0;
 
@@ -49,7 +45,7 @@ export class SessionOpener {
     this.#parts = parts;
   }
 
-  /** Finds a session and opens it if necessary. @throws {SvcError} like {@linkcode Hub.get}. */
+  /** Finds a session and opens it if needed. @throws {SvcError} like {@linkcode Hub.get} */
   async get(id: string): Promise<Session> {
     const { table } = this.#parts;
     const session = table.open.get(id);
@@ -67,17 +63,17 @@ export class SessionOpener {
     });
   }
 
-  /** Opens the sessions that are not as the index knows them. */
+  /** Opens the sessions that differ from the index. */
   check(): Promise<void> {
     return this.#checking ??= this.openChanged(this.#parts.table.dormant);
   }
 
-  /** Opens those of these sessions that are not as the index knows them. */
+  /** Opens those of these sessions that differ from the index. */
   async openChanged(entries: Iterable<[string, IndexEntry]>): Promise<void> {
     await this.openAll(await changedSince(entries));
   }
 
-  /** Opens sessions, some at a time. Why one cannot be opened is in the log and in the list. */
+  /** Opens sessions, several at a time. Failures go to the log and the list. */
   async openAll(entries: readonly [string, IndexEntry][]): Promise<void> {
     for (let at = 0; at < entries.length; at += OPENED_AT_ONCE) {
       const some = entries.slice(at, at + OPENED_AT_ONCE);
@@ -85,7 +81,7 @@ export class SessionOpener {
     }
   }
 
-  /** Opens sessions that nobody waits for, while others get their turn. */
+  /** Opens sessions in the background while `more` returns true. */
   async openWhile(
     more: () => boolean,
     entries: readonly [string, IndexEntry][],
@@ -102,11 +98,11 @@ export class SessionOpener {
     }
   }
 
-  /** Opens a session that was not used since the start, or could not be opened; once at a time. */
+  /** Opens a dormant or unreadable session, once at a time. */
   open(id: string, entry: IndexEntry, at?: Found): Promise<Session> {
     const { deletions, table } = this.#parts;
     if (deletions.has(id)) return Promise.reject(wasDeleted(id));
-    // Somebody else opened it while others of its list were: a journal has one writer.
+    // A list may have opened it meanwhile: a journal has one writer.
     const open = table.open.get(id);
     if (open !== undefined) return Promise.resolve(open);
     let opening = this.#opening.get(id);
@@ -117,9 +113,9 @@ export class SessionOpener {
     return opening;
   }
 
-  /** Opens a session that cannot be read where its directory was found. */
+  /** Opens an unreadable session at its new place. */
   async openAt(id: string, found: Found): Promise<Session | undefined> {
-    // Lists try it again and again.
+    // Lists retry it.
     await this.#opening.get(id)?.catch(() => {});
     const entry = this.#parts.table.unreadable.get(id)?.entry;
     return entry && await this.open(id, entry, found);
@@ -155,7 +151,7 @@ export class SessionOpener {
       this.#parts.onOpened(session, moved);
       return session;
     } catch (error) {
-      // Its deletion began meanwhile: it does not come back as one that cannot be read.
+      // Deleted meanwhile: it must not return as unreadable.
       if (deletions.has(id)) throw wasDeleted(id);
       if (error instanceof Deno.errors.NotFound && known?.state === "ended") {
         throw new SvcError("ended", `session ${id} has ended, and its journal no longer exists`, {
@@ -174,7 +170,7 @@ export class SessionOpener {
     }
   }
 
-  /** Tries those again, now and then, that could not be read for a reason that may have passed. */
+  /** Retries sessions whose problem may have passed. */
   async retryUnreadable(): Promise<void> {
     const { unreadable } = this.#parts.table;
     if (unreadable.size === 0 || performance.now() - this.#retried < RETRY_MS) return;
@@ -184,7 +180,7 @@ export class SessionOpener {
   }
 }
 
-/** The sessions that are not as the index knows them: a daemon was cut off, or a file was changed. */
+/** The sessions that differ from the index, after a crash or a changed file. */
 async function changedSince(
   entries: Iterable<[string, IndexEntry]>,
 ): Promise<[string, IndexEntry][]> {

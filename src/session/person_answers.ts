@@ -1,4 +1,4 @@
-/** Questions of a model to the person: asked and answered among the approvals of its session. */
+/** The model's questions to the person, among the approvals of its session. */
 import { SvcError } from "../protocol/errors.ts";
 import { type Decision, MAIN_LANE } from "../protocol/events.ts";
 import {
@@ -10,20 +10,15 @@ import {
 } from "../protocol/person_question.ts";
 import type { Approvals } from "./approvals.ts";
 
-/** What became of a question: the person's answer, or why there is none. */
+/** The person's answer, or why there is none. */
 export type QuestionOutcome = PersonAnswer | Unanswered;
 
-/** The call that asks. */
 interface AskingCall {
   call_id: string;
   tool: string;
 }
 
-/**
- * Asks the person a question of the main lane's, and waits for the answer.
- *
- * @throws {DOMException} AbortError when the signal fires first.
- */
+/** Asks the person a question of the main lane and waits. @throws {DOMException} AbortError */
 export async function askPerson(
   approvals: Pick<Approvals, "request">,
   { call_id, tool }: AskingCall,
@@ -37,9 +32,9 @@ export async function askPerson(
 }
 
 /**
- * Decides a question as if it were an approval: one that is denied is skipped.
+ * Decides a question like an approval: denying it skips it.
  *
- * @throws {SvcError} as `Approvals.decide`; validation when it is to be allowed.
+ * @throws {SvcError} as `Approvals.decide`; validation when it is to be allowed
  */
 export async function decideQuestion(
   approvals: Approvals,
@@ -57,9 +52,9 @@ export async function decideQuestion(
 }
 
 /**
- * Answers a question, or says why there is no answer.
+ * Answers a question, or records why there is no answer.
  *
- * @throws {SvcError} as `Approvals.decide`; validation for an answer that does not fit.
+ * @throws {SvcError} as `Approvals.decide`; validation for an answer that does not fit
  */
 export async function answerQuestion(
   approvals: Approvals,

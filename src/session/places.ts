@@ -1,35 +1,31 @@
-/** Where sessions lie, and what their tools must not see of each other. */
+/** Paths of sessions, and which of them to hide from tools. */
 import { join } from "@std/path";
 import { isWithin } from "../os/paths.ts";
+import type { HubParts } from "./hub_parts.ts";
 import type { IndexEntry } from "./index_file.ts";
 import type { Session } from "./session.ts";
 
-/** Where a session lies. One that has ended has no directory, one that is being made no journal. */
+/** Paths of a session. An ended one has no directory, one in the making no journal. */
 export interface Place {
-  /** The `.svc` that its journal is in. */
+  /** The `.svc` with its journal. */
   own: string;
   own_shown: boolean;
-  /** Its directory. */
+  /** Its workdir. */
   theirs: string;
   shown: boolean;
 }
 
-export interface PlacesParts {
-  home: string;
-  /** Whether tools see a path wherever they work; undefined as long as that is not known. */
-  isShown?(path: string): boolean | undefined;
-}
+type PlacesParts = Pick<HubParts, "home" | "isShown">;
 
 export class Places {
   readonly #parts: PlacesParts;
-  /** They are asked for all sessions before each command. */
+  /** Cached: each command asks for all sessions. */
   readonly #known = new WeakMap<Session | IndexEntry, Place>();
 
   constructor(parts: PlacesParts) {
     this.#parts = parts;
   }
 
-  /** The place of a session. */
   of(
     session: Session | IndexEntry,
     journal_path: string,
@@ -46,23 +42,21 @@ export class Places {
     return ended ? { ...place, theirs: undefined } : place;
   }
 
-  /** The place of a session that is being made. */
   making(theirs: string): Partial<Place> {
     return { theirs, shown: this.#isShown(theirs) };
   }
 
-  /** The place of a session that cannot be read. */
   unreadable(journal_path: string): Partial<Place> {
     const own = ownDir(journal_path);
     return { own, own_shown: this.#isShown(own) };
   }
 
-  /** The session works elsewhere now. */
+  /** Forgets a session that moved. */
   forget(session: Session): void {
     this.#known.delete(session);
   }
 
-  /** What tools that work in a directory must not see of these places. */
+  /** Paths to hide from tools that work in a directory. */
   hiddenFrom(workdir: string, places: Iterable<Partial<Place>>): string[] {
     const hidden = new Set([this.#parts.home, join(workdir, ".svc")]);
     const below = workdir.endsWith("/") ? workdir : `${workdir}/`;
@@ -74,7 +68,7 @@ export class Places {
     return [...hidden];
   }
 
-  /** Where these sessions work in a directory, and what none of their tools sees there. */
+  /** Workdirs in a directory, and paths to hide from all their tools. */
   within(
     directory: string,
     places: Iterable<Partial<Place>>,
@@ -93,7 +87,6 @@ export class Places {
   }
 }
 
-/** The `.svc` that a session's journal is in. */
 function ownDir(journal_path: string): string {
   return join(journal_path, "..", "..", "..");
 }

@@ -1,34 +1,23 @@
-/** A question whether a call may be made, as every face shows it to a person. */
+/** Texts of a question about a call, the same in every client. */
 import { changeLines } from "../base/edits/change_lines.ts";
-import type { FileChange } from "../base/edits/changes.ts";
 import { exact, exactLine } from "../base/visible.ts";
+import type { EventData } from "../protocol/events.ts";
 import type { PersonQuestion } from "../protocol/person_question.ts";
 import { sha256Hex } from "../base/sha256.ts";
 
-/** What is asked. */
-export interface Question {
-  tool: string;
-  args: unknown;
-  reason: string;
-  /** What `always` would let through. */
-  rule: string;
-  /** Rules that may be kept instead. */
-  choices?: readonly string[];
-  /** What it changes in files. */
-  changes?: readonly FileChange[];
-}
+export type Question = Pick<
+  EventData["approval.requested"],
+  "tool" | "args" | "reason" | "rule" | "choices" | "changes"
+>;
 
-/** Where a rule that is kept holds: the key that chooses it, and words for it. */
+/** Where a kept rule applies: its key and its words. */
 export const RULE_SCOPES = [
   { scope: "session", key: "s", words: "this session" },
   { scope: "directory", key: "d", words: "this directory" },
   { scope: "everywhere", key: "e", words: "everywhere" },
 ] as const;
 
-/**
- * All of a question: what it is about, then every argument, a line each. Text of several lines stands
- * below its name, further in than a name can stand.
- */
+/** A question with all arguments, one per line. Longer texts are indented deeper than any name. */
 export function questionText(
   { reason, args, tool, changes }: Pick<Question, "reason" | "args" | "changes"> & {
     tool?: string;
@@ -43,7 +32,7 @@ export function questionText(
   return [exactLine(reason), ...lines, ...replacedLines(tool, changes)].join("\n");
 }
 
-/** What of a file is replaced or deleted that the arguments do not show. */
+/** Replaced or deleted content that the arguments do not show. */
 function replacedLines(tool: string | undefined, changes: Question["changes"] = []): string[] {
   const replaced = changes.filter(({ before, deleted }) =>
     before !== undefined && (tool === "write_file" || deleted)
@@ -52,14 +41,14 @@ function replacedLines(tool: string | undefined, changes: Question["changes"] = 
   return ["changes:", ...changeLines(replaced).map((line) => `    ${exactLine(line)}`)];
 }
 
-/** What `always` would let through, in a line. */
+/** What `always` would allow, in one line. */
 export function alwaysText({ tool, args, rule }: Omit<Question, "reason">): string {
   if (rule === tool) return `every ${exactLine(tool)}`;
   const { command } = (args ?? {}) as { command?: unknown };
   return rule === `${tool} ${command}` ? "exactly this command" : exactLine(rule);
 }
 
-/** A rule that may be kept, in a line. */
+/** A rule to keep, in one line. */
 export function choiceText(
   { tool, args }: Pick<Question, "tool" | "args">,
   choice: string,
@@ -69,18 +58,12 @@ export function choiceText(
   return choice === `${tool} = ${command}` ? "exactly this command" : exactLine(choice);
 }
 
-/**
- * Names what was shown to a person, in hexadecimal: `session.approve` compares it with what it would
- * allow.
- */
+/** Hex digest of what a person saw; `session.approve` compares it with what it would allow. */
 export async function shownDigest({ tool, args, reason, rule }: Question): Promise<string> {
   return await sha256Hex(JSON.stringify([tool, args, reason, rule]));
 }
 
-/**
- * What the model asks the person, with its numbered options. No line of the question can look like
- * an option.
- */
+/** The model's question with numbered options. No line of the question can look like an option. */
 export function personQuestionText({ question, options }: PersonQuestion): string {
   const lines = options.map(({ label, description }, n) => {
     const about = description === undefined ? "" : ` (${exactLine(description)})`;

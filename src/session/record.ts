@@ -1,22 +1,20 @@
 /**
- * The journal's lines (contract.md section 6):
- * `{"v":1,"seq":n,"at":"RFC 3339 ms","kind":"<event type>", …fields}`.
- * A field whose name the envelope already uses (the `kind` of a lane, the `at` of daemon.reloaded)
- * is written as `data_<name>`.
+ * Journal lines (contract.md section 6): `{"v":1,"seq":n,"at":"RFC 3339 ms","kind":"<type>", …}`.
+ * A field that uses a name of the envelope, like a lane's `kind`, is written as `data_<name>`.
  */
 import type { SessionEvent } from "../protocol/events.ts";
 
-export const JOURNAL_VERSION = 1;
+const JOURNAL_VERSION = 1;
 const ENVELOPE = ["v", "seq", "at", "kind"] as const;
-/** What a field is called in a line whose envelope uses its name, and back. */
+/** Names of fields by their `data_` names in lines. */
 const FROM_LINE = new Map<string, string>(ENVELOPE.map((name) => [`data_${name}`, name]));
 
-/** A line that is not a record of this journal; the message says why. */
+/** A line that is not a record; the message says why. */
 export class BadRecord extends Error {
   override name = "BadRecord";
 }
 
-/** The line of an event, newline included. `data_json` is its data as JSON. */
+/** Encodes an event as a line with its newline. @param data_json its data as JSON */
 export function encodeRecord(event: SessionEvent, data_json: string): string {
   const data = event.data as unknown as Record<string, unknown>;
   let fields = data_json;
@@ -31,11 +29,7 @@ export function encodeRecord(event: SessionEvent, data_json: string): string {
   return `{"v":${JOURNAL_VERSION},"seq":${event.seq},"at":"${event.at}","kind":"${event.type}"${rest}\n`;
 }
 
-/**
- * Reads a line back.
- *
- * @throws {BadRecord} when it is not JSON, not a record, or of a newer version.
- */
+/** Decodes a line. @throws {BadRecord} when it is not JSON, not a record, or of a newer version */
 export function decodeRecord(line: string): SessionEvent {
   let record: Record<string, unknown>;
   try {
@@ -53,7 +47,7 @@ export function decodeRecord(line: string): SessionEvent {
   if (!Number.isSafeInteger(seq) || typeof at !== "string" || typeof kind !== "string") {
     throw new BadRecord("has no seq, at or kind");
   }
-  // Rest properties would say the same, at twice the time of all the rest of it.
+  // Rest properties would take twice the time of everything else here.
   const data: Record<string, unknown> = {};
   for (const key in record) {
     if (key === "v" || key === "seq" || key === "at" || key === "kind") continue;

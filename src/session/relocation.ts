@@ -1,13 +1,13 @@
-/** Sessions whose directories were moved: found again, or moved because a person says so. */
+/** Finds or moves sessions whose directories were moved. */
 import type * as z from "zod";
 import { dirname } from "@std/path";
 import { directoryAt, isSameButForDevice } from "../os/directory_identity.ts";
 import { exists, syncDir } from "../os/files.ts";
-import type { Log } from "../os/log.ts";
 import { isWithin } from "../os/paths.ts";
 import { messageOf, SvcError } from "../protocol/errors.ts";
 import type { EventData, Trust } from "../protocol/events.ts";
 import type { movedSchema } from "../protocol/schemas/session.ts";
+import type { HubParts } from "./hub_parts.ts";
 import { isWorkTitle } from "./ids.ts";
 import { Journal } from "./journal.ts";
 import { linkJournal } from "./journal_links.ts";
@@ -24,47 +24,40 @@ import {
 import type { Session } from "./session.ts";
 import { checkWorkdir, makeOwnDir } from "./workdir.ts";
 
-/** What is known of a session without opening it. */
+/** What the index knows of a session. */
 export interface Placed extends Lost {
   title: string;
   trust: Trust;
   ended: boolean;
 }
 
-export interface RelocationParts {
-  home: string;
-  log: Log;
-  /** All sessions. */
+interface RelocationParts extends Pick<HubParts, "home" | "log" | "runsAbove"> {
   placed(): Iterable<Placed>;
-  /** The file of a session's ledger anchor. */
   anchorPath(id: string): string;
   /** The link to a session's journal. */
   linkPath(id: string): string;
-  /** As {@linkcode HubParts.runsAbove}. */
-  runsAbove?(directory: string): string | undefined;
   get(id: string): Promise<Session>;
-  /** Opens one whose directory is not where it was. */
+  /** Opens a session at a new place. */
   openAt(id: string, found: Found): Promise<Session>;
 }
 
-/** Where a session works, and where it worked before. */
 export type Moved = z.output<ReturnType<typeof movedSchema>>;
 
 export class Relocation {
   readonly #parts: RelocationParts;
   readonly #under_way = new Map<string, Promise<void>>();
-  /** How the places were in which a session's directory was not found. */
+  /** State of the search when a session's directory was not found. */
   readonly #searched = new Map<string, string>();
-  /** Where somebody looked for sessions last. */
+  /** The directory of the last `lookIn`. */
   #asked: string | undefined;
 
   constructor(parts: RelocationParts) {
     this.#parts = parts;
   }
 
-  // ── found by what it is ──────────────────────────────────────────────────────────────────────
+  // ── found by identity ────────────────────────────────────────────────────────────────────────
 
-  /** Returns where the directory of a session may be now, the likeliest first. */
+  /** Returns where a session's directory may be now, likeliest first. */
   async find(lost: Lost): Promise<Found[]> {
     const linked = this.#linked(lost);
     if (linked !== undefined && isFile(linked.journal_path)) return [linked];
@@ -84,7 +77,7 @@ export class Relocation {
       .filter((path) => path !== undefined);
   }
 
-  /** Where the last move brought a session's journal that a crash kept from the index. */
+  /** The target of a move that a crash kept from the index. */
   #linked({ id, workdir, journal_path }: Lost): Found | undefined {
     let linked: string;
     try {
@@ -98,11 +91,7 @@ export class Relocation {
     return { workdir: into, journal_path: linked, certain: true, by: "svc" };
   }
 
-  /**
-   * Has a session go on where its directory is now, if that is found. Never rejects.
-   *
-   * @returns why it cannot work in its directory, if that is not found.
-   */
+  /** Follows a session's moved directory. Never rejects. @returns why it cannot work */
   async relocate(session: Session): Promise<string | undefined> {
     let moving = this.#under_way.get(session.id);
     if (moving === undefined) {
@@ -134,18 +123,18 @@ export class Relocation {
     const found = directory === undefined ? [] : await this.find(lost);
     for (const { workdir: into, journal_path, by } of found) {
       if (!isAsLong(journal_path, journal)) continue;
-      // Its record is closed; it can be read there.
+      // An ended session gets no more records.
       if (session.final) return journal.moveTo(journal_path);
       return await this.#goOn(session, movedTo(into, workdir, by), journal_path);
     }
-    // What is there was put in its place with all that is in it, as from a backup.
+    // The directory was replaced with all its content, as from a backup.
     if (here && journal_there && isAsLong(journal.path, journal)) {
       const replaced = { ...movedTo(workdir, workdir, "svc"), replaced: true } as const;
       await this.#goOn(session, replaced, journal.path);
     }
   }
 
-  /** The link says where the journal is before that is recorded: after a crash, it is found by it. */
+  /** Links the journal first: after a crash, the link leads to it. */
   async #goOn(
     session: Session,
     moved: EventData["session.moved"],
@@ -155,10 +144,7 @@ export class Relocation {
     await session.moveTo(journal_path, moved);
   }
 
-  /**
-   * Has the sessions go on in a directory that is theirs and had another path; those that were at its
-   * path and had another directory go on in that one.
-   */
+  /** Continues sessions whose moved directory this is, and moves others on that had this path. */
   async lookIn(path: string): Promise<void> {
     const directory = await Deno.realPath(path).catch(() => path);
     const here = directoryAt(directory);
@@ -166,7 +152,7 @@ export class Relocation {
     this.#asked = directory;
     const lost = [...this.#parts.placed()].filter((it) => {
       if (it.ended) return false;
-      // Nothing but the journal says what its directory is.
+      // Only the journal identifies its directory.
       if (it.directory === undefined) {
         return it.workdir !== directory && isFile(journalAt(directory, it.id));
       }
@@ -176,15 +162,15 @@ export class Relocation {
     await Promise.allSettled(lost.map(({ id }) => this.#parts.get(id)));
   }
 
-  // ── at a person's word ───────────────────────────────────────────────────────────────────────
+  // ── moved by a person ────────────────────────────────────────────────────────────────────────
 
   /**
-   * Has a session work in another directory, or in its own at another path. Its journal and its other
-   * files are in that directory already, or are moved there.
+   * Moves a session to another directory, or follows its own to another path. Its files are there
+   * already, or are moved.
    *
-   * @throws {SvcError} validation for a directory that a session cannot work in; conflict while it is
-   * at work, and where its journal is not found; permission_denied for a session that works for
-   * others; as `Hub.get`.
+   * @throws {SvcError} validation for an unusable directory; conflict while the session works, and
+   * when its journal is not found; permission_denied for a session that works for others; as
+   * `Hub.get`
    */
   async move(id: string, directory: string, by: string): Promise<Moved> {
     const workdir = await checkWorkdir(directory, this.#parts.home);
@@ -213,7 +199,7 @@ export class Relocation {
     return { moved: true, workdir, from };
   }
 
-  /** Asserts that no other session keeps its files there, and that no task or mission owns it. */
+  /** Asserts that neither svc's files nor a task or mission are in a directory. */
   #requireFree(workdir: string, id: string): void {
     const refuse = (why: string) =>
       new SvcError("validation", `a session cannot work in ${workdir}: ${why}`, {
@@ -231,10 +217,8 @@ export class Relocation {
   }
 
   /**
-   * Has the journal and what lies beside it be in a directory: where that was moved with them, they
-   * are there. Otherwise they are moved; a start after a crash finishes the move.
-   *
-   * @returns where the journal is.
+   * Moves a session's files into a directory, unless they moved with it. A start after a crash
+   * finishes the move. @returns the journal's path
    */
   async #bring(session: Session, workdir: string): Promise<string> {
     const { id, journal, state } = session;
@@ -283,7 +267,7 @@ export class Relocation {
     for (const each of parents) syncDir(each);
   }
 
-  /** Asserts that a journal is the session's, record by record. @throws {SvcError} conflict. */
+  /** Asserts that a journal is the session's, record by record. @throws {SvcError} conflict */
   async #requireSame(path: string, { id, journal }: Session): Promise<void> {
     const refuse = (why: string, hint?: string) =>
       new SvcError("conflict", `${path} is not the journal of session ${id}: ${why}`, { hint });
@@ -300,7 +284,7 @@ export class Relocation {
   }
 }
 
-/** What is recorded of a directory that has another path. */
+/** The event for a directory with a new path. */
 export function movedTo(workdir: string, from: string, by: string): EventData["session.moved"] {
   const directory = directoryAt(workdir);
   return {

@@ -1,19 +1,19 @@
-/** What svc told the model: what was told again since is not needed any more. */
+/** Finds messages from svc that later ones repeat. */
 import type { ToldPart } from "../protocol/events.ts";
 
-/** A message of svc, and what it is about. */
+/** A message from svc to the model. */
 export interface Told {
   told: string;
-  /** The files whose rules it has, or that no longer hold. */
+  /** Files whose rules it adds or revokes. */
   files?: string[];
-  /** Where each file's rules, or each fact, stand in it; absent once it was cut. */
+  /** Position of each file's rules or each fact; absent once cut. */
   parts?: readonly ToldPart[];
 }
 
-/** What is left of a message; undefined when nothing is. */
+/** The rest of a message; undefined when nothing is left. */
 type Left = Pick<Told, "told" | "parts"> | undefined;
 
-/** Returns the messages of which something was told again by later ones, and what is left of each. */
+/** Returns the messages that later ones repeat, with the rest of each. */
 export function toldAgain<T extends object>(items: readonly T[]): Map<T, Left> {
   const later = new Set<string>();
   const found = new Map<T, Left>();
@@ -28,7 +28,7 @@ export function toldAgain<T extends object>(items: readonly T[]): Map<T, Left> {
   return found;
 }
 
-/** The text of a block without what was told again later. */
+/** Removes from a text the parts that are repeated later. */
 function without(text: string, parts: readonly ToldPart[], later: ReadonlySet<string>): Left {
   const left: ToldPart[] = [];
   let told = "";

@@ -1,26 +1,25 @@
 /**
- * What a clean stop leaves for the next start: what has to be known of the sessions before one is
- * asked for. With it a start reads neither their index nor their journals, however many there are.
+ * The note of a clean stop: what the next start must know of the sessions. With it, a start reads
+ * neither their index nor their journals.
  */
 import { atomicWrite } from "../os/files.ts";
 import type { IndexEntries } from "./index_file.ts";
 
 export interface RestNote {
   form: number;
-  /** The versions of the index files that it stands for. */
+  /** Versions of the index files that it matches. */
   files: string[];
-  /** Number of sessions that have not ended. */
   open: number;
-  /** Bytes of the largest journal, and when the oldest event of all of them happened. */
+  /** Bytes of the largest journal, and time of the oldest event in any. */
   size: number;
   oldest_at?: string;
-  /** The sessions that the next daemon takes up by itself. */
+  /** Sessions that the next daemon resumes by itself. */
   wake: IndexEntries;
 }
 
 const FORM = 1;
 
-/** The note for sessions that are as the index files say. */
+/** The note for sessions as in the index files. */
 export function noteOf(entries: IndexEntries, open: number, files: string[]): RestNote {
   const note: RestNote = { form: FORM, files, open, size: 0, wake: {} };
   for (const id in entries) {
@@ -35,7 +34,7 @@ export function noteOf(entries: IndexEntries, open: number, files: string[]): Re
   return note;
 }
 
-/** Reads a note; undefined when there is none, or it is not of these versions of the index files. */
+/** Reads a note; undefined when it is missing or does not match the index files. */
 export function readNote(path: string, files: readonly string[]): RestNote | undefined {
   try {
     const note = JSON.parse(Deno.readTextFileSync(path)) as RestNote;
@@ -43,17 +42,17 @@ export function readNote(path: string, files: readonly string[]): RestNote | und
       note.files.every((version, n) => version === files[n]);
     return same ? note : undefined;
   } catch {
-    // Without it the index is read.
+    // Then the index is read.
     return undefined;
   }
 }
 
-/** Leaves a note. What a power cut may leave of it does not parse. */
+/** Writes a note. After a power cut it may not parse. */
 export async function writeNote(path: string, note: RestNote): Promise<void> {
   await atomicWrite(path, JSON.stringify(note), 0o600, { durable: false });
 }
 
-/** What tells one version of an index file from another; empty when there is none. */
+/** Identifies the version of a file; empty when it is missing. */
 export function versionOf(path: string): string {
   try {
     const { ino, size, mtime, ctime } = Deno.lstatSync(path);

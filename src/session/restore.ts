@@ -1,4 +1,4 @@
-/** Sessions of a daemon that is gone: found without its index, brought back from their journals. */
+/** Restores sessions from their journals after a restart. */
 import { messageOf } from "../protocol/errors.ts";
 import {
   couldBeSameDirectory,
@@ -6,8 +6,8 @@ import {
   isSameButForDevice,
   isSameDirectory,
 } from "../os/directory_identity.ts";
-import type { Log } from "../os/log.ts";
 import { MAIN_LANE } from "../protocol/events.ts";
+import type { HubParts } from "./hub_parts.ts";
 import type { IndexEntry, Known } from "./index_file.ts";
 import {
   Journal,
@@ -26,26 +26,16 @@ import { applyToState, emptyState } from "./state.ts";
 import { Transcript } from "./transcript.ts";
 import { checkJournalPrivate } from "./workdir.ts";
 
-export interface RestoreParts {
+interface RestoreParts extends Pick<HubParts, "log" | "version"> {
   session: SessionParts;
   snapshots: Snapshots;
-  /** The file of the session's ledger anchor. */
   anchor: string;
-  log: Log;
-  /** Of the daemon that brings it back. */
-  version: string;
-  /** Where it goes on, if its directory is not where it was. */
+  /** Its new place, if known. */
   at?: Found;
-  /** Returns where its directory may be, if its journal is not where it was. */
+  /** Returns where its directory may be, if the journal is missing. */
   find(): Promise<readonly Found[]>;
 }
 
-/** A directory has the session's journal, but is not the one that the journal is about. */
-class NotItsDirectory extends Error {
-  override name = "NotItsDirectory";
-}
-
-/** A journal that was read. */
 interface Read {
   journal: Journal;
   torn_bytes: number;
@@ -54,11 +44,11 @@ interface Read {
 }
 
 /**
- * Brings a session back from its journal: what the daemon before left open is closed, and one that
- * it paused for its stop runs again.
+ * Restores a session: closes what the last daemon left open in the journal, and resumes it if that
+ * daemon's stop paused it.
  *
- * @throws when the journal cannot be read, written, is not private, or is not what the index and the
- * anchor say of it.
+ * @throws when the journal is unreadable, not writable or not private, or contradicts the index or
+ * the anchor
  */
 export async function restoreSession(
   id: string,
@@ -122,12 +112,12 @@ async function restoreFrom(
     await session.emit("daemon.reloaded", { at: new Date().toISOString(), version });
     if (state.paused_by === "daemon_shutdown") await session.resume("daemon_started");
   }
-  // Few descriptors are enough for many sessions.
+  // Saves descriptors when there are many sessions.
   session.journal.release();
   return session;
 }
 
-/** Reads what follows the last snapshot; all of the journal where there is none for it. */
+/** Reads a journal from the last snapshot on, or all of it. */
 async function readSession(id: string, path: string, parts: RestoreParts): Promise<Read> {
   const snapshot = await parts.snapshots.read(id);
   if (snapshot !== undefined) {
@@ -144,16 +134,15 @@ async function readSession(id: string, path: string, parts: RestoreParts): Promi
   return await readWhole(id, path, parts);
 }
 
-/** The records are not the anchored ones, or their times alone are other ones. */
+/** The records, or only their times, differ from the anchored ones. */
 class NotAsAnchored extends Error {
   override name = "NotAsAnchored";
 }
 
 /**
- * Reads all of a journal, holds it against its anchor, and keeps what a long one has come to.
+ * Reads a whole journal, compares it with its anchor, and writes a snapshot of a long one.
  *
- * @param times whether other times than the anchored records have are refused; most journals have the
- * same, and need one hash for a record.
+ * @param times whether changed times are refused; then most journals need one hash per record
  */
 async function readWhole(
   id: string,
@@ -167,7 +156,7 @@ async function readWhole(
   const state = emptyState(id);
   const transcript = new Transcript();
   const hashOf = await hasher();
-  // The anchor has the other hash of its record, so up to there it is not computed.
+  // Up to the anchor's record only one hash is computed; the anchor has the other.
   let one_hash = times && anchor?.timeless !== undefined;
   let head: Anchor = one_hash ? { ...BEGINNING, timeless: undefined } : BEGINNING;
   const onRecord: OpenOptions["onRecord"] = (event, line) => {
@@ -197,7 +186,7 @@ async function readWhole(
         accept,
     );
   }
-  // With something taken back, this is not the conversation; the next turn reads it.
+  // After a rewind this is not the conversation; the next turn reads it.
   const rewound = state.undo.changed_seq > 0;
   if (journal.size < KEEP_MIN || rewound) return { ...opened, state };
   try {
@@ -212,22 +201,22 @@ async function readWhole(
   }
 }
 
-/** Whether records are the anchored ones. Other times give them no other meaning, only another age. */
+/** Whether records are the anchored ones. Their times may differ: those only change their age. */
 function isSame(anchor: Anchor, { hash, timeless }: Anchor): boolean {
   return anchor.hash === hash ||
     (anchor.timeless !== undefined && anchor.timeless === timeless);
 }
 
-/** Asserts that a directory is the one that a session's journal is about. */
+/** Asserts that a directory is the session's. */
 function requireDirectory({ directory }: SessionState, workdir: string): void {
   const there = directoryAt(workdir);
   if (directory !== undefined && there && isSameDirectory(directory, there)) return;
-  throw new NotItsDirectory(`${workdir} is another directory`);
+  throw new Error(`${workdir} is another directory`);
 }
 
 /**
- * Asserts that what took the place of a session's directory has all of its journal. In its own, a
- * power cut may have taken the end of it.
+ * Asserts that a replaced directory has the whole journal. In the original one a power cut may
+ * have removed its end.
  */
 function requireNewest({ workdir, directory, last_seq }: SessionState, known_seq: number): void {
   const here = directoryAt(workdir);
@@ -239,7 +228,7 @@ function requireNewest({ workdir, directory, last_seq }: SessionState, known_seq
   );
 }
 
-/** Records where a session's directory is, and what it is, if that is not known. */
+/** Records a session's directory if it is new. */
 async function recordPlace(session: Session, found?: Found): Promise<void> {
   const { workdir, directory } = session.state;
   if (found !== undefined && found.workdir !== workdir) {
@@ -256,7 +245,7 @@ async function recordPlace(session: Session, found?: Found): Promise<void> {
   }
 }
 
-/** The index has what a session may do before its journal; one that says otherwise was changed. */
+/** Rights are in the index before the journal; a journal with other rights was changed. */
 function requireSame(state: SessionState, known: Known): void {
   for (const name of ["approval", "trust", "budget_usd"] as const) {
     if (state[name] === known[name]) continue;

@@ -1,13 +1,13 @@
-/** How much of a journal is kept (contract.md section 6); `checkpoint.ts` rewrites what is past it. */
+/** Limits of a journal (contract.md section 6); `checkpoint.ts` enforces them. */
 
 export interface Retention {
-  /** Events older than this many milliseconds go into the checkpoint. */
+  /** Older events go into the checkpoint. */
   age_ms: number;
-  /** A journal larger than this is cut to about half of it. */
+  /** A larger journal is cut to about half of this. */
   bytes: number;
 }
 
-/** Whether a journal is past its limits; cheap enough to ask often. */
+/** Whether a journal is past its limits; cheap. */
 export function isPast(
   { oldest_at, size }: { oldest_at?: string; size: number },
   { age_ms, bytes }: Retention,

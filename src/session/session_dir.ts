@@ -1,16 +1,11 @@
-/** How the directory of a session is removed. Loaded when one is deleted. */
+/** Removes sessions' directories. Loaded only for a deletion. */
 import { basename, dirname } from "@std/path";
 import { delay } from "@std/async";
 import { SvcError } from "../protocol/errors.ts";
 import { checkPrivate, syncDir } from "../os/files.ts";
 import { removeTree } from "../os/remove_tree.ts";
 
-/**
- * Checks that a session's directory is one that svc made: what is removed is that one, and nothing
- * that a link leads to.
- *
- * @throws {SvcError} permission_denied.
- */
+/** Asserts that svc made a directory, with no links. @throws {SvcError} permission_denied */
 export function checkSessionDir(journal_path: string, id: string): void {
   const dir = dirname(journal_path);
   const sessions = dirname(dir);
@@ -23,11 +18,11 @@ export function checkSessionDir(journal_path: string, id: string): void {
   for (const path of [own, sessions, dir]) checkPrivate(path, 0o700, "dir");
 }
 
-/** Removes a session's directory with its journal, its attachments and the states of its files. */
+/** Removes a session's directory with all its content. */
 export async function removeSessionDir(journal_path: string, id: string): Promise<void> {
   checkSessionDir(journal_path, id);
   const dir = dirname(journal_path);
-  // A git that was cut off may still write into it.
+  // A git process that was cut off may still write into it.
   for (let tries = 0;; tries++) {
     try {
       await removeTree(dir);

@@ -1,4 +1,4 @@
-/** What the sessions index says of the sessions, and when it is written. */
+/** The sessions index in memory, and when it is written. */
 import { dirname } from "@std/path";
 import { messageOf } from "../protocol/errors.ts";
 import { flushDir } from "../os/files.ts";
@@ -13,29 +13,26 @@ import {
 } from "./index_file.ts";
 import { noteOf, readNote, type RestNote, versionOf, writeNote } from "./rest_note.ts";
 import type { Session } from "./session.ts";
-import type { SessionItem } from "./session_item.ts";
+import { type SessionItem, toItem } from "./session_item.ts";
 import { MAIN_LANE } from "../protocol/events.ts";
 import type { SessionState } from "./session_state.ts";
 import { laneEnded, messageWaits } from "./state_steps.ts";
 
-/** From so many sessions on the index is a large file. */
+/** Number of sessions that makes the index a large file. */
 const MANY = 1_000;
-/** How long it may then lag behind a flush, for each of them; never behind a session's start and end. */
+/** Delay of a large index's write, per session; starts and ends of sessions are written at once. */
 const SAVE_MS_EACH = 0.25;
-/**
- * How long what else is known may lag behind a flush: a session whose journal has grown since is read
- * at the next start.
- */
+/** Delay of the other file's write; the next start reads the journals that have grown since. */
 const KNOWN_MS = 200;
 
-export interface SessionIndexParts {
+interface SessionIndexParts {
   path: string;
-  /** The file of what product.md does not have in the index. */
+  /** The file with facts that product.md's index lacks. */
   known_path: string;
-  /** What a clean stop leaves for the next start. */
+  /** The note of a clean stop. */
   note_path: string;
   log: Log;
-  /** The sessions there are by what the index has of them, if it can be used. */
+  /** Completes or rebuilds the entries. */
   complete(read: { entries?: IndexEntries; problem?: string }): IndexEntries;
 }
 
@@ -43,16 +40,12 @@ export class SessionIndex {
   readonly #parts: SessionIndexParts;
   readonly #file: IndexFile;
   readonly #known: IndexFile;
-  readonly #log: Log;
-  /**
-   * What the file is to hold, once it was asked for; the entries of
-   * {@linkcode SessionIndex.#changed} are out of date.
-   */
+  /** The entries, once read; those of {@linkcode SessionIndex.#changed} are stale. */
   #entries: IndexEntries | undefined;
   #changed = new Set<Session>();
-  /** Whether the file does not have what it is to hold. */
+  /** Whether the file is out of date. */
   #dirty = false;
-  /** Whether the sessions are as a note says that is on the disk. */
+  /** Whether a valid note is on the disk. */
   #noted = false;
   #leaving: Promise<void> | undefined;
   #saving: number | undefined;
@@ -62,14 +55,9 @@ export class SessionIndex {
     this.#parts = parts;
     this.#file = new IndexFile(parts.path, INDEX, () => this.#current());
     this.#known = new IndexFile(parts.known_path, KNOWN, () => this.#current());
-    this.#log = parts.log;
   }
 
-  /**
-   * What is known of the sessions; read when it is first asked for.
-   *
-   * @throws what the system says.
-   */
+  /** All entries; read at the first use. @throws the system's error */
   get entries(): IndexEntries {
     return this.#entries ??= this.#read();
   }
@@ -83,7 +71,7 @@ export class SessionIndex {
     const found = this.#parts.complete(index);
     for (const id in found) {
       const lost = Object.hasOwn(in_file, id) ? undefined : known.entries?.[id];
-      // The other file still knows it. What the index had of it, its journal is read for.
+      // The index lost it, the other file knows it. Its journal is read for the rest.
       if (lost) found[id].known = { ...lost, busy: true };
     }
     return found;
@@ -91,18 +79,15 @@ export class SessionIndex {
 
   // ── the note of a clean stop ─────────────────────────────────────────────────────────────────
 
-  /** What the last stop noted of the sessions; undefined when they may have changed since. */
+  /** Reads the last stop's note; undefined when the sessions may have changed since. */
   readNote(): RestNote | undefined {
     const { note_path } = this.#parts;
-    // One that does not hold is taken away like another.
+    // An invalid one is removed too.
     this.#noted = true;
     return readNote(note_path, this.#versions());
   }
 
-  /**
-   * Takes the note away: for whoever is about to write to a journal. A crash then finds none, and a
-   * power cut neither.
-   */
+  /** Removes the note before a write to a journal, so that no crash or power cut leaves it. */
   async leaveNote(): Promise<void> {
     if (this.#noted && this.#dropNote()) {
       this.#leaving = flushDir(dirname(this.#parts.note_path));
@@ -110,21 +95,17 @@ export class SessionIndex {
     await this.#leaving;
   }
 
-  /**
-   * Notes what there is for the next start, if nothing waits to be saved.
-   *
-   * @param size number of sessions that have not ended.
-   */
+  /** Writes the next start's note, if nothing is unsaved. @param size number of open sessions */
   async writeNote(size: () => number | Promise<number>): Promise<void> {
     if (this.#noted || this.#dirty) return;
     this.#noted = true;
     const open = await size();
     await writeNote(this.#parts.note_path, noteOf(this.entries, open, this.#versions()));
-    // Something has happened since.
+    // Something changed meanwhile.
     if (!this.#noted) this.#dropNote();
   }
 
-  /** @returns whether there was one. */
+  /** @returns whether there was a note */
   #dropNote(): boolean {
     try {
       Deno.removeSync(this.#parts.note_path);
@@ -143,28 +124,27 @@ export class SessionIndex {
 
   // ── changes ──────────────────────────────────────────────────────────────────────────────────
 
-  /** Keeps the entry of a session that cannot be read. */
+  /** Keeps the entry of an unreadable session. */
   put(id: string, entry: IndexEntry): void {
     this.entries[id] = entry;
     this.#dirty = true;
   }
 
-  /** Notes that a session was added, or has changed since. */
+  /** Marks a session as added or changed. */
   changed(session: Session): void {
     this.#changed.add(session);
     this.#dirty = true;
-    // Of a turn that went on after the note of the stop.
+    // By a turn that ran after the stop's note.
     if (this.#noted) this.#dropNote();
   }
 
-  /** Takes a session out. */
   remove(id: string, session: Session | undefined): void {
     if (session !== undefined) this.#changed.delete(session);
     delete this.entries[id];
     this.#dirty = true;
   }
 
-  /** Writes the file, and what waited for it with it. */
+  /** Writes the file with all pending changes. */
   async save(): Promise<void> {
     clearTimeout(this.#saving);
     this.#saving = undefined;
@@ -184,41 +164,33 @@ export class SessionIndex {
     }
   }
 
-  /** Writes the file if something has changed; one that is being written is waited for. */
+  /** Writes the file if something changed, after a running write. */
   async saveChanged(): Promise<void> {
     await Promise.allSettled([this.#file.settled(), this.#known.settled()]);
     if (this.#dirty || this.#saving_known !== undefined) await this.save();
   }
 
-  /**
-   * Writes the file for a session that was made. What else is known follows: without it the journal
-   * is read at the next start.
-   */
+  /** Writes the index for a new session. The other file follows: the journal can replace it. */
   async saveMade(): Promise<void> {
     this.#saveKnownSoon();
     await this.#save(this.#file);
   }
 
-  /** Writes the rights of a session before its journal has them. */
   async saveConfiguring(session: Session): Promise<void> {
     this.changed(session);
     await this.#known.saveDurably();
   }
 
-  /** As {@linkcode SessionIndex.save}; a failure is logged, and the next change has it written again. */
+  /** As {@linkcode SessionIndex.save}; logs a failure, and the next change retries. */
   async trySave(): Promise<void> {
     await this.save().catch((error) => this.#failed(error));
   }
 
   #failed(error: unknown): void {
-    this.#log.error("cannot write the sessions index", { error: messageOf(error) });
+    this.#parts.log.error("cannot write the sessions index", { error: messageOf(error) });
   }
 
-  /**
-   * Has the file written after a flush; where that is much, not for every one. Nothing waits for it.
-   *
-   * @param sessions how many there are.
-   */
+  /** Writes the file after a flush; a large one not each time. @param sessions their number */
   saveFlushed(sessions: number): void {
     if (sessions < MANY) {
       this.#save(this.#file).catch((error) => this.#failed(error));
@@ -249,10 +221,7 @@ export class SessionIndex {
   }
 }
 
-/**
- * What tells one version of a journal from another without reading it; undefined when it is gone.
- * The time of the last change of any kind cannot be set, but is known by the second only.
- */
+/** Identifies the version of a journal; undefined if missing. ctime has whole seconds only. */
 export function changeOf(journal_path: string): string | undefined {
   try {
     return change(Deno.lstatSync(journal_path));
@@ -265,7 +234,7 @@ function change({ size, mode, mtime, ctime }: Deno.FileInfo): string {
   return [size, mode, mtime?.getTime(), ctime?.getTime()].join(" ");
 }
 
-/** Whether a journal is as the index knows it: nothing was written to it since. */
+/** Whether a journal is unchanged since the index was written. */
 export function isAsKnown(journal_path: string, { journal }: Known): boolean {
   try {
     const info = Deno.lstatSync(journal_path);
@@ -278,7 +247,7 @@ export function isAsKnown(journal_path: string, { journal }: Known): boolean {
 function knownOf(state: SessionState, journal: Known["journal"]): Known {
   const open = state.lanes.some((lane) => lane.lane_id !== MAIN_LANE && !laneEnded(lane));
   const stopped = state.paused_by === "daemon_shutdown";
-  // It goes on once the daemon listens; it need not be read before.
+  // It continues once the daemon listens, and need not be read before.
   const left = stopped && state.turn !== undefined
     ? { activity: state.activity, approvals: state.pending_approvals.length }
     : undefined;
@@ -310,31 +279,15 @@ function knownOf(state: SessionState, journal: Known["journal"]): Known {
   };
 }
 
-/** The list item of a session that was not opened yet. */
-export function itemOf(id: string, entry: IndexEntry, known: Known): SessionItem {
-  const { workdir, started_at, last_seq } = entry;
-  const { model, title, ended_at, last_event_at, approval, trust, budget_usd, cost_usd, lanes } =
-    known;
-  const { pinned, archived, unpriced } = known;
-  return {
-    id,
-    workdir,
-    model,
-    title,
-    state: known.stopped ? "running" : known.state,
-    activity: known.left?.activity ?? "idle",
-    started_at,
-    ended_at,
-    last_seq,
-    last_event_at,
-    approval,
-    trust,
-    budget_usd,
-    cost_usd,
-    pinned,
-    archived,
-    unpriced,
-    pending_approvals_count: known.left?.approvals ?? 0,
-    lanes,
-  };
+/** The list item of a session that is not open. */
+export function itemOf(
+  id: string,
+  { workdir, started_at, last_seq }: IndexEntry,
+  known: Known,
+): SessionItem {
+  const { stopped, left } = known;
+  const state = stopped ? "running" : known.state;
+  const activity = left?.activity ?? "idle";
+  const shared = { ...known, id, workdir, started_at, last_seq, state, activity } as const;
+  return toItem(shared, left?.approvals ?? 0);
 }

@@ -1,12 +1,13 @@
-/** A session as lists show it (contract.md section 5). */
+/** Sessions in lists (contract.md section 5). */
 import type * as z from "zod";
-import type { SessionState } from "./session_state.ts";
 import type { sessionItemSchema } from "../protocol/schemas/session.ts";
 
 export type SessionItem = z.output<ReturnType<typeof sessionItemSchema>>;
 
-/** The list item of a session in that state. */
-export function toItem(state: SessionState): SessionItem {
+/** The fields of an item that a session's state has too. */
+type Shared = Omit<SessionItem, "pending_approvals_count" | "reason">;
+
+export function toItem(state: Shared, pending_approvals_count: number): SessionItem {
   return {
     id: state.id,
     workdir: state.workdir,
@@ -25,7 +26,7 @@ export function toItem(state: SessionState): SessionItem {
     pinned: state.pinned,
     archived: state.archived,
     unpriced: state.unpriced,
-    pending_approvals_count: state.pending_approvals.length,
+    pending_approvals_count,
     lanes: state.lanes.map((lane) => ({ ...lane })),
   };
 }

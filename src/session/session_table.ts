@@ -1,4 +1,4 @@
-/** Which sessions there are: those that are open, those that only the index knows, unreadable ones. */
+/** All sessions: open, dormant (known from the index only) and unreadable. */
 import { holdsSystem, isWithin } from "../os/paths.ts";
 import type { IndexEntry, Known } from "./index_file.ts";
 import type { Place, Places } from "./places.ts";
@@ -10,24 +10,21 @@ import type { Unreadable } from "./unreadable.ts";
 
 export class SessionTable {
   readonly #index: SessionIndex;
-  /** Sessions that were opened: made, or used since the start. */
+  /** Sessions created or used since the start. */
   readonly open = new Map<string, Session>();
   readonly unreadable = new Map<string, Unreadable>();
-  /** What {@linkcode SessionTable.dormant} has, once it was asked for. */
+  /** See {@linkcode SessionTable.dormant}; read lazily. */
   #dormant: Map<string, IndexEntry> | undefined;
   #list: SessionItem[] | undefined;
   #items = new Map<Session, SessionItem>();
-  /** Number of sessions that have not ended, if it is known. */
+  /** Number of open sessions, if known. */
   size: number | undefined;
 
   constructor(index: SessionIndex) {
     this.#index = index;
   }
 
-  /**
-   * Sessions of the index that nobody has used since the start: neither read nor written. The index
-   * itself is read when they are first asked for.
-   */
+  /** Sessions of the index that were not used since the start. Reads the index at the first use. */
   get dormant(): Map<string, IndexEntry> {
     if (this.#dormant === undefined) {
       const entries = Object.entries(this.#index.entries);
@@ -43,12 +40,11 @@ export class SessionTable {
     return this.#dormant !== undefined;
   }
 
-  /** Number of all sessions. */
   get count(): number {
     return this.open.size + this.dormant.size + this.unreadable.size;
   }
 
-  /** Counts the sessions that have not ended. */
+  /** Number of sessions that have not ended. */
   counted(): number {
     if (this.size === undefined) {
       const open = this.open.values().filter((session) => !session.final);
@@ -58,7 +54,6 @@ export class SessionTable {
     return this.size;
   }
 
-  /** Adds a session that was made or opened. */
   add(session: Session): void {
     this.#dormant?.delete(session.id);
     this.unreadable.delete(session.id);
@@ -67,7 +62,6 @@ export class SessionTable {
     this.forgetDerived();
   }
 
-  /** Notes that a session cannot be read. */
   addUnreadable(id: string, entry: IndexEntry, kept: Unreadable): void {
     this.#dormant?.delete(id);
     this.unreadable.set(id, kept);
@@ -75,7 +69,7 @@ export class SessionTable {
     this.forgetDerived();
   }
 
-  /** Forgets a session, unless it is unreadable. @returns it, if it was open */
+  /** Removes a session, unless it is unreadable. @returns it, if it was open */
   remove(id: string): Session | undefined {
     const session = this.open.get(id);
     if (session !== undefined) this.#items.delete(session);
@@ -86,13 +80,13 @@ export class SessionTable {
     return session;
   }
 
-  /** A session has changed. */
+  /** Call when a session changes. */
   changed(session: Session): void {
     this.#items.delete(session);
     this.forgetDerived();
   }
 
-  /** Forgets what was derived from the sessions: one was added, removed or changed. */
+  /** Drops cached lists and counts. */
   forgetDerived(): void {
     this.#list = undefined;
     this.size = undefined;
@@ -102,12 +96,12 @@ export class SessionTable {
     return [...this.open.values()].sort((a, b) => a.id < b.id ? -1 : 1);
   }
 
-  /** The list of sessions that have not ended, if it was made since something changed. */
+  /** The cached list of open sessions, if current. */
   get list(): readonly SessionItem[] | undefined {
     return this.unreadable.size > 0 ? undefined : this.#list;
   }
 
-  /** The sessions, oldest first. */
+  /** Sessions, oldest first. */
   items(include_ended: boolean): readonly SessionItem[] {
     if (include_ended) return this.#allItems();
     return this.#list ??= this.#allItems().filter((item) => item.state !== "ended");
@@ -122,17 +116,17 @@ export class SessionTable {
     return items.sort((a, b) => a.id < b.id ? -1 : 1);
   }
 
-  /** A session's list item. */
   item(session: Session): SessionItem {
     let item = this.#items.get(session);
     if (item === undefined) {
-      item = { ...toItem(session.state), activity: session.activity };
+      const { state, activity } = session;
+      item = toItem({ ...state, activity }, state.pending_approvals.length);
       this.#items.set(session, item);
     }
     return item;
   }
 
-  /** What all sessions cost so far. */
+  /** Total cost of all sessions. */
   spent(): { usd: number; tokens_in: number; tokens_out: number } {
     const total = { usd: 0, tokens_in: 0, tokens_out: 0 };
     const add = (of: Pick<Known, "cost_usd" | "tokens_in" | "tokens_out">) => {
@@ -146,8 +140,8 @@ export class SessionTable {
   }
 
   /**
-   * Where sessions work, and where those that have ended may have left something. An ended one that
-   * worked in `/` is left out: everything is in there, and svc would run no program of the system.
+   * Workdirs of all sessions; ended ones may have left files. Leaves out an ended one in `/`: it
+   * contains everything, and svc would run no program of the system.
    */
   workdirs(): string[] {
     const counts = (workdir: string, ended: boolean) => !ended || !holdsSystem(workdir);
@@ -182,7 +176,7 @@ export class SessionTable {
     }
   }
 
-  /** The journals of all sessions by their ids. */
+  /** Paths of the journals by session id. */
   journals(): Map<string, string> {
     const paths = new Map<string, string>();
     for (const [id, { journal }] of this.open) paths.set(id, journal.path);
@@ -196,7 +190,7 @@ export class SessionTable {
       this.unreadable.get(id)?.entry.journal_path;
   }
 
-  /** The sessions that have ended and whose journals are in a directory. */
+  /** Ended sessions whose journals are in a directory. */
   endedWithin(dir: string): string[] {
     const ids = [...this.open.values()]
       .filter((session) => session.final && isWithin(session.journal.path, dir))

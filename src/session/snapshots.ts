@@ -1,7 +1,6 @@
 /**
- * What a session's journal had come to at some place, kept in svc's home, where no tool writes: to
- * open a session its journal is read from there on. A file a session of two lines, the state with
- * the place and the conversation, so that the state alone is read fast.
+ * Snapshots of sessions in svc's home, where no tool writes: journals are read from there. Each is
+ * a file of two lines, the state with its place and the conversation, so that the state loads fast.
  */
 import { join } from "@std/path";
 import { atomicWrite } from "../os/files.ts";
@@ -13,23 +12,23 @@ import { stateFromCheckpoint, stateToCheckpoint } from "./state.ts";
 import type { Transcript } from "./transcript.ts";
 
 /** What opening a session needs. */
-export interface Snapshot extends Kept {
+interface Snapshot extends Kept {
   place: Place;
   state: SessionState;
 }
 
-/** Of a snapshot that there is. */
+/** An existing snapshot. */
 export interface Kept {
   seq: number;
-  /** Size of the journal from which on another one is worth it. */
+  /** Size of the journal that makes the next snapshot worthwhile. */
   keep_from: number;
 }
 
-/** The form of the files; one of another form is as good as none. */
+/** Format of the files; others are ignored. */
 const FORM = 2;
 /**
- * Bytes by which a journal must have grown before it is worth another snapshot: a part of what the
- * snapshot takes, so that little is written anew for each byte of the journal, and little is read.
+ * Bytes a journal must grow before the next snapshot: a part of the snapshot's size, to balance
+ * writes now and reads later.
  */
 export const KEEP_MIN = 128 * 1024;
 const KEEP_MAX = 1024 * 1024;
@@ -52,12 +51,11 @@ export class Snapshots {
     this.#dir = dir;
   }
 
-  /** The file of a session. */
   path(id: string): string {
     return join(this.#dir, `${id}.snapshot`);
   }
 
-  /** The last snapshot of a session; undefined when there is none that can be used. */
+  /** The last snapshot of a session; undefined when missing or invalid. */
   async read(id: string): Promise<Snapshot | undefined> {
     const text = await this.#line(id, 1);
     if (text === undefined) return undefined;
@@ -72,7 +70,7 @@ export class Snapshots {
     }
   }
 
-  /** The conversation of the last snapshot, and the seq up to which it goes. */
+  /** The conversation of the last snapshot, and its last seq. */
   async readTranscript(
     id: string,
   ): Promise<{ transcript: Transcript; seq: number } | undefined> {
@@ -87,26 +85,21 @@ export class Snapshots {
     }
   }
 
-  /**
-   * Keeps what a session has come to: state, conversation and journal at the same seq.
-   *
-   * @throws what the system says.
-   */
+  /** Writes a snapshot; all parts are at the same seq. @throws the system's error */
   async write(state: SessionState, transcript: Transcript, journal: Journal): Promise<Kept> {
     const { id, last_seq: seq } = state;
     const kept = stateToCheckpoint(state);
-    // Made before the first await: all of it is of the same moment.
+    // Before the first await, so that all of it is of the same moment.
     const conversation = JSON.stringify({ seq, ...transcript.toCheckpoint() });
     const state_json = JSON.stringify(kept);
     const place = await journal.place();
     const header = `{"form":${FORM},"place":${JSON.stringify(place)},"state":${state_json}}`;
-    // What a power cut may leave of it does not parse, and the journal is read whole.
+    // After a power cut it may not parse; then the journal is read whole.
     await atomicWrite(this.path(id), `${header}\n${conversation}\n`, 0o600, { durable: false });
     const size = header.length + conversation.length;
     return { seq, keep_from: keepFrom(place.offset, size) };
   }
 
-  /** Removes the snapshot of a session that is taken out. */
   async remove(id: string): Promise<void> {
     await Deno.remove(this.path(id)).catch((error) => {
       if (!(error instanceof Deno.errors.NotFound)) throw error;

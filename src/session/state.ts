@@ -1,7 +1,4 @@
-/**
- * The state of a session: a fold over its events, the same one live and after a restart. It stays
- * small however long the session gets; the conversation itself is in `transcript.ts`.
- */
+/** The state of a session, a fold over its events. It is small: the conversation is elsewhere. */
 import {
   type CheckpointState,
   MAIN_LANE,
@@ -32,21 +29,20 @@ import {
 type CheckpointedState = Omit<SessionState, "sent" | "queued"> & {
   sent: [string, { message_id: string; seq: number }][];
   queued?: QueuedMessage[];
-  /** In place of `queued`, in what an older version has kept. */
+  /** Instead of `queued`, in data of older versions. */
   first_waiting?: string;
   turn_limits?: TurnLimits;
 };
 
 /**
- * How many client_message_ids of a session are remembered, over restarts and retention too. A client
- * that keeps its unsent messages while it is offline may repeat one long after it was accepted.
+ * How many client_message_ids are remembered, also over restarts and retention: an offline client
+ * may resend a message long after it was accepted.
  */
 export const SENT_KEPT = 10_000;
 
 /** Finished tool lanes kept for listing. */
 const LANES_KEPT = 64;
 
-/** The state before the first event. */
 export function emptyState(id: string): SessionState {
   return {
     id,
@@ -83,26 +79,24 @@ export function emptyState(id: string): SessionState {
   };
 }
 
-/** What a checkpoint keeps of a state. */
 export function stateToCheckpoint({ sent, ...state }: SessionState): CheckpointState {
   return { ...state, sent: [...sent] };
 }
 
-/** The state that a checkpoint keeps. */
 export function stateFromCheckpoint(state: CheckpointState): SessionState {
   const { sent, first_waiting, turn_limits, ...kept } = state as unknown as CheckpointedState;
   const queued = kept.queued ?? queuedBefore(kept, first_waiting, turn_limits);
   return { ...emptyState(kept.id), ...kept, queued, sent: new Map(sent) };
 }
 
-/** Whether only the daemon has done something: it stopped, started, or tidied up. */
+/** Whether only the daemon acted: it stopped, started or tidied up. */
 function isOfDaemon({ type, data }: SessionEvent): boolean {
   return type === "session.checkpoint" || type === "daemon.reloaded" ||
     type === "session.located" ||
     (type === "session.paused" || type === "session.resumed") && data.reason !== "operator";
 }
 
-/** Applies one event. Events of types this version does not know only move `last_seq`. */
+/** Applies one event. Unknown types only move `last_seq`. */
 export function applyToState(state: SessionState, event: SessionEvent): void {
   state.last_seq = event.seq;
   if (!isOfDaemon(event)) state.last_event_at = event.at;
@@ -192,7 +186,7 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
     case "cost.tick": {
       const { usd_delta, tokens_in, tokens_out, tokens_cached, lane_id = MAIN_LANE } = event.data;
       const turn = lane_id === MAIN_LANE ? state.turn : undefined;
-      // What another lane spends beside a turn is the session's alone.
+      // Another lane's cost counts for the session only.
       const usage = event.data.in_turn ? state.turn?.usage : turn?.usage;
       if (usage) usage.usd += usd_delta;
       for (const total of [usage, state]) {
@@ -224,25 +218,10 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
     case "session.rewound":
       applyRewound(state, event);
       break;
-    case "approval.requested": {
-      const { approval_id, lane_id, call_id, tool, args, reason, rule } = event.data;
-      const { choices, changes, kind } = event.data;
-      state.pending_approvals.push({
-        approval_id,
-        lane_id,
-        call_id,
-        tool,
-        args,
-        reason,
-        rule,
-        ...(choices === undefined ? {} : { choices }),
-        ...(changes === undefined ? {} : { changes }),
-        ...(kind === undefined ? {} : { kind }),
-        requested_at: event.at,
-      });
+    case "approval.requested":
+      state.pending_approvals.push({ ...event.data, requested_at: event.at });
       state.activity = activityOf(state);
       break;
-    }
     case "approval.resolved": {
       const { approval_id, decision, always } = event.data;
       const approval = state.pending_approvals.find((it) => it.approval_id === approval_id);
@@ -296,18 +275,9 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
       addTierChange(state.descents, event.at, event.data);
       break;
     case "lane.created": {
-      const { lane_id, kind, label, started_at, parent_lane_id } = event.data;
-      state.lanes.push({
-        lane_id,
-        kind,
-        label,
-        started_at,
-        parent_lane_id,
-        status: "pending",
-        delta_seq: 0,
-        pinned: false,
-        cost_usd: 0,
-      });
+      const { call_id: _, ...lane } = event.data;
+      const status = "pending";
+      state.lanes.push({ ...lane, status, delta_seq: 0, pinned: false, cost_usd: 0 });
       if (state.lanes.length > LANES_KEPT) {
         const oldest = state.lanes.findIndex((lane) => laneEnded(lane) && !lane.pinned);
         if (oldest >= 0) state.lanes.splice(oldest, 1);

@@ -1,4 +1,4 @@
-/** What single events change in the state of a session. */
+/** Steps of the fold in `state.ts`. */
 import {
   type CutBy,
   type EventData,
@@ -16,7 +16,7 @@ import type {
   SessionState,
 } from "./session_state.ts";
 
-/** Criteria whose descent is kept, and how many of its newest steps. */
+/** Criteria to keep, and newest steps of each. */
 const DESCENTS_KEPT = 200;
 const TIER_CHANGES_KEPT = 64;
 
@@ -34,15 +34,11 @@ const LANE_MOVES: Record<LaneStatus, readonly LaneStatus[]> = {
   cancelled: [],
 };
 
-/** Whether a lane has reached a final status. */
 export function laneEnded({ status }: Pick<Lane, "status">): boolean {
   return LANE_MOVES[status].length === 0;
 }
 
-/**
- * The approvals that still wait after an event. One goes with its decision and with the lane that
- * asked; the main lane's go with the turn.
- */
+/** The approvals left after an event. Each ends with its decision, its lane, or the main turn. */
 export function stillPending<T extends { approval_id: string; lane_id: string }>(
   pending: T[],
   { type, data }: SessionEvent,
@@ -60,12 +56,12 @@ export function stillPending<T extends { approval_id: string; lane_id: string }>
   }
 }
 
-/** Whether a message waits that no model call has seen; its session owes it a turn. */
+/** Whether a message waits for a turn. */
 export function messageWaits({ queued }: Pick<SessionState, "queued">): boolean {
   return queued.length > 0;
 }
 
-/** The message that waited in what an older version has kept. */
+/** The waiting message in data of older versions. */
 export function queuedBefore(
   { last_message_seq: seq, last_message_id, taken_seq }: Pick<
     SessionState,
@@ -78,11 +74,11 @@ export function queuedBefore(
   return seq > taken_seq ? [{ message_id, seq, limits, before }] : [];
 }
 
-/** Has the open turn go on, or opens the one that was interrupted again. */
+/** Continues the open turn, or reopens the interrupted one. */
 export function continueTurn(state: SessionState, after: CutBy): void {
   const turn = state.turn ?? state.cut;
   if (turn === undefined) return;
-  // Its end counted what it had said as a message.
+  // Its end counted its text as a message.
   if (state.turn === undefined && turn.text !== "") state.messages_count--;
   turn.text = turn.text.slice(0, turn.step_start);
   turn.left = false;
@@ -92,7 +88,7 @@ export function continueTurn(state: SessionState, after: CutBy): void {
   state.activity = activityOf(state);
 }
 
-/** A file that changed takes its own place; what could not be read is said anew each time. */
+/** A changed file replaces itself; unreadable files are listed anew each time. */
 export function rulesAfter(
   { files: before }: SessionState["rules"],
   { files, skipped, removed }: EventData["rules.loaded"],
@@ -103,10 +99,7 @@ export function rulesAfter(
   return { files: [...byPath.values()].filter(({ path }) => !gone.has(path)), skipped };
 }
 
-/**
- * What a session does: an approval of its turn or of one of the turn's subagents holds that up,
- * another's waits beside it.
- */
+/** An approval of the turn or its subagents holds the turn up; others wait beside it. */
 export function activityOf(state: SessionState): SessionState["activity"] {
   const { turn, pending_approvals } = state;
   const ofTurn = ({ lane_id }: PendingApproval) =>
@@ -120,7 +113,7 @@ export function takeMessages(state: SessionState, seq: number): void {
   state.queued = state.queued.filter((it) => it.seq > state.taken_seq);
 }
 
-/** The session is as if the messages had not been sent; only their client_message_ids are known. */
+/** Undoes messages; only their client_message_ids stay known. */
 export function withdrawMessages(
   state: SessionState,
   { messages }: EventData["user.withdrawn"],
@@ -133,7 +126,7 @@ export function withdrawMessages(
   const last = left.at(-1) ?? first.before;
   state.last_message_id = last.message_id;
   state.last_message_seq = last.seq;
-  // What came before it may be gone.
+  // The message before may be gone.
   state.queued = left.map((it, n) => ({ ...it, before: left[n - 1] ?? first.before }))
     .map(({ before: { message_id, seq }, ...it }) => ({ ...it, before: { message_id, seq } }));
 }
@@ -157,7 +150,7 @@ export function applySettings(
 ): void {
   const { model = state.model, approval, effort, budget_usd, title, pinned, archived } = data;
   if (model !== state.model) {
-    // Another model has another limit, and has not thought before the calls that it is told of.
+    // The new model has another limit, and did not think before the earlier calls.
     state.context = undefined;
     for (const turn of [state.turn, state.cut]) if (turn?.effort) turn.effort = undefined;
     for (const hour of state.cost_hours) hour.model ??= state.model;
@@ -203,7 +196,6 @@ export function addTierChange(
   if (descents.length > DESCENTS_KEPT) descents.shift();
 }
 
-/** The lane of that id, if it is still known. */
 export function findLane(state: SessionState, lane_id: string): Lane | undefined {
   return state.lanes.find((lane) => lane.lane_id === lane_id);
 }

@@ -1,18 +1,18 @@
 /**
- * A subscriber of one session, or of the bus: every event after `since_seq` exactly once and in order, replay
- * strictly before live (contract.md section 5). It reads from the journal until it has caught up
- * with the writer, so a slow or long-absent subscriber costs no memory.
+ * A subscriber of a session or the bus: each event after `since_seq` exactly once and in order,
+ * replay before live (contract.md section 5). It reads the journal until it has caught up, so a
+ * slow subscriber costs no memory.
  */
 import { messageOf, SvcError, toSvcError } from "../protocol/errors.ts";
 import { type EventData, MAIN_LANE, type SessionEvent } from "../protocol/events.ts";
 
-/** An event with its session and its data as JSON, made once for journal and all subscribers. */
+/** An event with its session and its data as JSON, encoded once for journal and subscribers. */
 export type Published = SessionEvent & { session_id: string; data_json: string };
 
-/** Which of the two forms of the main lane's text a subscriber wants. */
+/** Forms of the main lane's text. */
 export type Deltas = "session" | "lane" | "both";
 
-/** Picks the events that a client wants which takes the main lane's text in this form. */
+/** Returns a filter for events with the main lane's text in this form. */
 export function textForms(deltas: Deltas): (event: Pick<Numbered, "type" | "data">) => boolean {
   return ({ type, data }) => {
     if (type === "session.delta") return deltas !== "lane";
@@ -21,34 +21,32 @@ export function textForms(deltas: Deltas): (event: Pick<Numbered, "type" | "data
   };
 }
 
-/** What a subscription has to know of an event; `seq` is its place in the order of its source. */
-export interface Numbered {
+/** The part of an event that a subscription needs; `seq` orders the events of its source. */
+interface Numbered {
   readonly seq: number;
   readonly type: string;
   readonly data?: unknown;
 }
 
-/** Where a subscriber's events go. */
 export interface Sink<E extends Numbered = Published> {
-  /** Takes one event. A promise is back-pressure: nothing more comes until it resolves. */
+  /** Takes one event. A returned promise delays the next one. */
   deliver(event: E): void | Promise<void>;
-  /** Called once when the subscription ends by itself: `error` says why, `undefined`: the session ended. */
+  /** Called once when the subscription ends by itself, without an error if the session ended. */
   ended(error: SvcError | undefined): void;
 }
 
-/** What a subscription needs of its session, or of the bus. */
+/** A session or the bus. */
 export interface Source<E extends Numbered = Published> {
-  /** seq of the last event that was published. */
+  /** seq of the last published event. */
   readonly published_seq: number;
-  /** Whether no event will follow. */
   readonly final: boolean;
   replay(since_seq: number): AsyncIterable<E>;
-  /** Has a subscription told of every event from now on, and of the source's end. */
+  /** Passes a subscription every event from now on, and the source's end. */
   join(subscription: Subscription<E>): void;
   leave(subscription: Subscription<E>): void;
 }
 
-/** Events that may wait for a subscriber before it is closed with -32008. */
+/** Events that may wait before the subscriber is closed with -32008. */
 export const WAITING_MAX = 1024;
 
 export class Subscription<E extends Numbered = Published> {
@@ -57,13 +55,13 @@ export class Subscription<E extends Numbered = Published> {
   readonly #wants: (event: Numbered) => boolean;
   #last_seq: number;
   #queue: E[] = [];
-  /** Whether it has caught up; before that it reads what is published. */
+  /** Whether it has caught up; until then it reads published events. */
   #live = false;
   #replayed: Promise<void> = Promise.resolve();
   #pumping = false;
   #pumped: Promise<void> = Promise.resolve();
   #closed = false;
-  /** Has a replay go on that waits for its sink. */
+  /** Ends a replay's wait for its sink. */
   #letGo: (() => void) | undefined;
 
   constructor(
@@ -77,7 +75,7 @@ export class Subscription<E extends Numbered = Published> {
     this.#last_seq = since_seq;
   }
 
-  /** Replays what is missing, then goes live. Call once. */
+  /** Replays missing events, then goes live. Call once. */
   start(): Promise<void> {
     if (!this.#closed) this.#source.join(this);
     return this.#replayed = this.#replay();
@@ -88,7 +86,7 @@ export class Subscription<E extends Numbered = Published> {
       while (!this.#closed) {
         if (this.#last_seq >= this.#source.published_seq) {
           if (this.#source.final) return this.end(undefined);
-          // No await between this check and what is pushed: no event can come in between.
+          // No await between this check and `push`, so that no event is lost.
           this.#live = true;
           return;
         }
@@ -110,7 +108,7 @@ export class Subscription<E extends Numbered = Published> {
     await Promise.race([pressure, promise]);
   }
 
-  /** Takes a live event. Called by the session, in seq order. */
+  /** Takes a live event, in seq order. */
   push(event: E): void {
     if (!this.#live) return;
     if (this.#queue.length >= WAITING_MAX) {
@@ -129,12 +127,12 @@ export class Subscription<E extends Numbered = Published> {
     if (!this.#pumping) this.#pumped = this.#pump();
   }
 
-  /** Resolves when the sink has taken all events so far; never rejects. */
+  /** Resolves when the sink has taken all events so far. */
   get delivered(): Promise<void> {
     return this.#replayed.then(() => this.#pumped);
   }
 
-  /** Resolves when nothing is read for it; soon after it is closed, whatever its sink does. */
+  /** Resolves when nothing is being read for it; soon after `close`, whatever the sink does. */
   get replayed(): Promise<void> {
     return this.#replayed;
   }
@@ -167,7 +165,7 @@ export class Subscription<E extends Numbered = Published> {
     return this.#wants(event) ? this.#sink.deliver(event) : undefined;
   }
 
-  /** Ends the subscription and tells the sink why; `undefined`: the session has ended. */
+  /** Ends the subscription and tells the sink why; undefined if the session ended. */
   end(error: SvcError | undefined): void {
     if (this.#closed) return;
     this.close();

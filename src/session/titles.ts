@@ -1,22 +1,22 @@
-/** The titles of sessions. Imports nothing of the daemon's: the web app folds events with it. */
+/** Titles of sessions. Must not import the daemon: the web app uses it. */
 import { HIDDEN, lazy } from "../base/hidden.ts";
 
-/** Characters of a title that svc makes. */
+/** In characters. */
 const TITLE_MAX = 80;
-/** What is looked at of a text for its title. */
+/** Characters of a text to look at. */
 const LOOKED_AT = 4_000;
 
 const hidden = lazy(`[${HIDDEN}]`, "gu");
 
-/** Reports whether a title is of the form that features give to work sessions. */
+/** Whether a title has the form that features give to work sessions. */
 export function isWorkTitle(title: string): boolean {
   return /^(?:task t|mission m)-[0-9A-Z]{26}(?: |$)/.test(title);
 }
 
 /**
- * Makes a title of a text: its first line that says something, without what cannot be seen, shortened.
+ * Makes a title from a text's first line with letters or digits, without hidden characters.
  *
- * @returns undefined when nothing is left of it, or it reads like the title of a work session.
+ * @returns undefined when there is none, or it looks like the title of a work session
  */
 export function titleOf(text: string): string | undefined {
   for (const line of text.slice(0, LOOKED_AT).split(/[\n\r\u2028\u2029]/)) {

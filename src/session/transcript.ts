@@ -1,7 +1,6 @@
 /**
- * The conversation of a session as the model sees it: a second fold over the same events. It is
- * built from the journal when a turn needs it and dropped when the session rests, so an idle
- * session costs no memory for its history.
+ * The conversation as the model sees it, a second fold over the events. It is read from the journal
+ * for a turn and dropped when the session rests, so an idle session needs no memory for it.
  */
 import type { Message, Told } from "../models/model.ts";
 import { endNotice } from "../protocol/background_text.ts";
@@ -34,7 +33,7 @@ import {
 } from "./transcript_items.ts";
 import { cutTexts, cutTold, leaveOutAttachments, leaveOutOutputs } from "./transcript_room.ts";
 
-/** What a model call measured: the tokens of the first items. */
+/** Tokens of the first items, as measured by a model call. */
 interface Measured {
   tokens: number;
   items: number;
@@ -43,40 +42,39 @@ interface Measured {
 interface Checkpointed {
   items: Item[];
   waiting: (Said | Context | Notice)[];
-  /** Whether there were items before these. */
+  /** Whether earlier items were left out. */
   shortened?: boolean;
   recalled?: string[];
   plan?: string;
   measured?: Measured;
   learned?: LearnedLimit;
   refused_tokens?: number;
-  /** The step that is being written, or whether the last item is the one whose calls run. */
+  /** The step being written, or whether the last item's calls run. */
   writing?: Step;
   running?: boolean;
-  /** Of the interrupted turn; its step is the last one of the items. */
+  /** Of the interrupted turn; its step is the last of the items. */
   cut?: Omit<Cut, "step">;
 }
 
-/** A limit that a provider named when it refused a conversation. */
-export interface LearnedLimit {
+/** A limit that a provider named in a refusal. */
+interface LearnedLimit {
   model: string;
   tokens: number;
 }
 
 /**
- * Characters of a conversation that are kept, more than any model takes: past it the older half is
- * left out, so that neither a checkpoint nor a session in memory grows without end. Compaction keeps
- * the conversation of a model far below it.
+ * Characters to keep, more than any model takes: past it the older half goes, to bound checkpoints
+ * and memory. Compaction usually keeps conversations far below.
  */
 const CONVERSATION_KEPT = 16 * 1024 * 1024;
 
 export class Transcript {
   #items: Item[] = [];
-  /** The step that the model is writing, or whose calls run. */
+  /** The step that is being written or whose calls run. */
   #step: Step | undefined;
-  /** What arrived during the current step and follows it: first what svc told, then the messages. */
+  /** Arrived during the current step: first what svc told, then the messages. */
   #waiting: (Said | Context | Notice)[] = [];
-  /** Whether the current step's text is complete (its cost.tick came). */
+  /** Whether the current step's text is complete, with its cost.tick. */
   #written = false;
   #cut: Cut | undefined;
   #measured: Measured | undefined;
@@ -86,10 +84,10 @@ export class Transcript {
   #length = 0;
   #shortened = false;
   #recalled = new Set<string>();
-  /** The plan, if steps of it are open. */
+  /** The plan, if it has open steps. */
   #plan: string | undefined;
 
-  /** What a checkpoint keeps. It shares its parts with the transcript: to be written at once. */
+  /** The data for a checkpoint. It shares objects with the transcript: write it at once. */
   toCheckpoint(): CheckpointTranscript {
     const open = this.#step === undefined
       ? {}
@@ -111,7 +109,7 @@ export class Transcript {
     };
   }
 
-  /** The conversation that a checkpoint keeps. */
+  /** Restores the conversation of a checkpoint. */
   static from(kept: CheckpointTranscript): Transcript {
     const transcript = new Transcript();
     transcript.#restore(kept as unknown as Checkpointed);
@@ -202,7 +200,7 @@ export class Transcript {
         const step = this.#openStep(event.seq);
         this.#refused_tokens = undefined;
         this.#place(event.data.seen_seq);
-        // Some servers count nothing.
+        // Some servers count no tokens.
         const { tokens_in: tokens, echo } = event.data;
         if (echo !== undefined) {
           step.echo = echo;
@@ -237,16 +235,16 @@ export class Transcript {
       }
       case "hook.ran": {
         const { on, context: notice } = event.data;
-        // The result of a call has what was told about the call.
+        // A call's result contains its hooks' notices.
         if (notice === undefined || on.startsWith("tool.")) break;
-        // Before the messages: the memory adds what it knows to the last one.
+        // Before the messages: recalled memory is added to the last one.
         const at = this.#waiting.findLastIndex((it) => "told" in it) + 1;
         this.#waiting.splice(at, 0, { notice, seq: event.seq, about: "hook" });
         this.#grow(notice.length);
         break;
       }
       case "session.rewound": {
-        // Without it the model would take its changes of files for made.
+        // Otherwise the model would believe that its changes are still there.
         if (event.data.files === undefined || event.data.conversation !== undefined) break;
         const notice = filesRewound(event.data.undo_of !== undefined);
         this.#waiting.push({ notice, about: "files", seq: event.seq });
@@ -271,7 +269,7 @@ export class Transcript {
     }
   }
 
-  /** The conversation, without what svc told the model. */
+  /** The conversation without svc's own texts. */
   messages(): Message[] {
     return this.prompt().flatMap((it): Message[] => {
       if (it.role !== "context") return [it];
@@ -279,55 +277,52 @@ export class Transcript {
     });
   }
 
-  /** What the next model call is given. */
+  /** The input of the next model call. */
   prompt(): (Message | Told)[] {
     return promptOf(this.items, this.#shortened);
   }
 
-  /** The parts of the conversation, oldest first, with the messages that wait at its end. */
+  /** The conversation, oldest first, with waiting messages at its end. */
   get items(): readonly Item[] {
     return [...this.#items, ...this.#waiting];
   }
 
-  /** What the provider counted last, or a compaction estimated; undefined before both. */
+  /** The provider's last count or a compaction's estimate; undefined before both. */
   get measured(): Readonly<Measured> | undefined {
     return this.#measured;
   }
 
-  /** The limit that a provider named for a model when it refused the conversation. */
+  /** The limit that a provider named for a model in a refusal. */
   learnedLimit(model: string): number | undefined {
     return this.#learned?.model === model ? this.#learned.tokens : undefined;
   }
 
-  /**
-   * What is left, in tokens, of a conversation that was shortened because its model had refused it;
-   * undefined once a model has answered, or another was chosen.
-   */
+  /** Tokens left after a refusal; undefined once a model answered or another was chosen. */
   get refused_tokens(): number | undefined {
     return this.#refused_tokens;
   }
 
-  /** The messages that no model call has seen. */
+  /** Messages that no model call has seen. */
   get waiting(): string[] {
     return this.#waiting.flatMap((it) => "user" in it ? [it.user] : []);
   }
 
-  /** Ids of the memory's entries that the conversation has. */
+  /** Ids of the memory entries in the conversation. */
   get recalled(): ReadonlySet<string> {
     return this.#recalled;
   }
 
-  /** Text of the answer that the model is writing, as far as it has come. */
+  /** Text of the answer being written. */
   get writing(): string {
     return this.#written ? "" : this.#step?.text ?? "";
   }
 
-  /** Whether a message was sent that no model call has seen. */
+  /** Whether a message waits for a model call. */
   get unanswered(): boolean {
     return this.#waiting.some((it) => "user" in it);
   }
 
-  /** Closes the step in which a turn has ended: each call that a model is shown has a result. */
+  /** Closes the step at a turn's end: each call needs a result for the model. */
   #endStep(may_continue: boolean): void {
     const step = this.#step;
     const written = this.#written;
@@ -348,7 +343,7 @@ export class Transcript {
     this.#written = false;
   }
 
-  /** Has the conversation be as before its turn was cut off; what was only half said is void. */
+  /** Restores the conversation from before a cut-off; half-written text is dropped. */
   #continue(): void {
     const cut = this.#cut;
     this.#cut = undefined;
@@ -385,10 +380,10 @@ export class Transcript {
     this.#grow(result.output.length);
   }
 
-  /** Makes room as a compaction decided; what is still written down follows from its event alone. */
+  /** Applies a compaction; the result depends on its event only. */
   #compact(data: EventData["session.compacted"], seq: number): void {
     const { outputs_seq = 0, until_seq, told_again, text_max, told_max, learned } = data;
-    // It is between two steps.
+    // A compaction runs between two steps.
     this.#step = undefined;
     this.#written = false;
     this.#cut = undefined;
@@ -402,15 +397,15 @@ export class Transcript {
       const gone = this.#items.slice(0, last + 1);
       const told = gone.filter((item) => "told" in item);
       const kept = gone.filter((item) => "user" in item && kept_seqs.includes(item.seq));
-      // What was said comes first: after the summary it would look as if it were still to be done.
+      // Messages come first: after the summary they would look unanswered.
       this.#items.splice(0, last + 1, ...told, ...kept, { summary, files, plan: this.#plan, seq });
-      // The memory may be asked for them again.
+      // Memory may recall the entries again.
       this.#recalled.clear();
       this.#shortened = false;
     }
     if (data.attachments !== undefined) leaveOutAttachments(this.items, data.attachments);
     leaveOutOutputs(this.#items, outputs_seq);
-    // Earlier versions left it out only where they cut the rest.
+    // Earlier versions did this only when they cut the rest.
     if (told_again || told_max !== undefined) this.#leaveOutToldAgain();
     if (text_max !== undefined) cutTexts(this.items, text_max);
     if (told_max !== undefined) cutTold(this.items, told_max);
@@ -430,10 +425,7 @@ export class Transcript {
     for (const [item, left] of again) Object.assign(item, left);
   }
 
-  /**
-   * Leaves out what is oldest when the conversation has become too long; never what is going on or
-   * what svc told.
-   */
+  /** Drops the oldest items of a too long conversation, except current ones and svc's texts. */
   #grow(by: number): void {
     this.#length += by;
     if (this.#length <= CONVERSATION_KEPT) return;

@@ -1,35 +1,34 @@
-/** What a transcript is made of: what was said, what a step did, and what a model is told. */
+/** The items of a transcript, and their form for a model. */
 import type { Message, Told, ToolCall, ToolResult } from "../models/model.ts";
 import type { Attachment } from "../protocol/attachments.ts";
 import type { Told as ToldText } from "./repeated_context.ts";
 
-/** The result of a call. */
 export interface Result extends ToolResult {
-  /** seq of the record that has its output; absent in checkpoints from before it was kept. */
+  /** seq of the record with its output; absent in old checkpoints. */
   seq?: number;
   attachments?: Attachment[];
 }
 
 export interface Step {
-  /** seq of its first event: what was sent later, the model had not seen. */
+  /** seq of its first event: the model had not seen later messages. */
   first_seq: number;
   text: string;
   calls: ToolCall[];
   results: Result[];
-  /** What the provider wants back with an answer that has no calls. */
+  /** What the provider wants back with an answer without calls. */
   echo?: Record<string, unknown>;
 }
 
-/** The step at which a turn was interrupted, as it was before its end closed it. */
+/** The step at which a turn was interrupted, before its end closed it. */
 export interface Cut {
   step: Step;
-  /** Whether its text was complete. */
+  /** Whether its text is complete. */
   written: boolean;
-  /** The calls that its end gave a result. */
+  /** Calls that got a result only from the turn's end. */
   unanswered: string[];
 }
 
-/** A message of the person, and what the memory had about it. */
+/** A message of the person, with recalled memory. */
 export interface Said {
   user: string;
   seq: number;
@@ -37,26 +36,25 @@ export interface Said {
   attachments?: Attachment[];
 }
 
-/** What svc told the model: of the session, or rules. Left out only where nothing else is enough. */
+/** Facts or rules from svc. Left out only as a last resort. */
 export interface Context extends ToldText {
   seq: number;
 }
 
-/** What svc told the model about its last answer, or about something else. */
+/** A notice from svc about the model's last answer or something else. */
 export interface Notice {
   notice: string;
   seq: number;
-  /** What it is about, if not the last answer. */
   about?: "answer" | "background" | "files" | "hook";
 }
 
-/** What stands for the conversation before it. */
-export interface Summary {
-  /** Empty when none could be made. */
+/** Replaces the conversation before it. */
+interface Summary {
+  /** Empty if none could be made. */
   summary: string;
-  /** Files that were changed there. */
+  /** Changed files. */
   files: string[];
-  /** The plan as it stood, if steps of it were open. */
+  /** The plan, if it had open steps. */
   plan?: string;
   seq: number;
 }
@@ -65,7 +63,7 @@ export type Item = Said | Context | Notice | { step: Step } | Summary;
 
 const SHORTENED = "[the conversation before this is no longer kept]";
 
-/** For objects that lack the member where there is nothing to say. */
+/** Omits the member when there are no attachments. */
 export function attached(attachments: Attachment[] | undefined): { attachments?: Attachment[] } {
   return attachments === undefined ? {} : { attachments };
 }
@@ -74,12 +72,12 @@ export function mayGo(item: Item): item is Exclude<Item, Context> {
   return !("told" in item);
 }
 
-/** The calls of a step that have begun and have no result. */
+/** The calls of a step without a result. */
 export function openCalls({ calls, results }: Step): ToolCall[] {
   return calls.filter(({ call_id }) => !results.some((result) => result.call_id === call_id));
 }
 
-/** The seq by which an item is known in its conversation. */
+/** The seq that identifies an item in its conversation. */
 export function itemSeq(item: Item): number {
   return "step" in item ? item.step.first_seq : item.seq;
 }
@@ -104,7 +102,6 @@ function summaryText({ summary, files, plan }: Summary): string {
   return said + changed + (plan === undefined ? "" : `\n\nThe plan:\n${plan}`);
 }
 
-/** Characters of an item. */
 export function lengthOf(item: Item): number {
   if ("told" in item) return item.told.length;
   if ("notice" in item) return item.notice.length;
@@ -120,11 +117,7 @@ export function callLength({ args, echo }: ToolCall): number {
   return JSON.stringify([args, echo]).length;
 }
 
-/**
- * What a model call is given of a conversation.
- *
- * @param shortened whether there was something before it
- */
+/** The input of a model call. @param shortened whether earlier items were left out */
 export function promptOf(items: readonly Item[], shortened: boolean): (Message | Told)[] {
   const out: (Message | Told)[] = [];
   const tellSummary = (text: string) => out.push({ role: "context", text, summary: true });
@@ -149,7 +142,7 @@ export function promptOf(items: readonly Item[], shortened: boolean): (Message |
       continue;
     }
     const { calls, results, echo } = item.step;
-    // What set it apart from the step before is not the model's.
+    // Leading newlines only separate it from the step before.
     const text = item.step.text.replace(/^\n+/, "");
     if (text === "" && calls.length === 0) continue;
     out.push({ role: "assistant", text, calls, ...(echo === undefined ? {} : { echo }) });

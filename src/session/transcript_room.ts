@@ -1,21 +1,21 @@
-/** Makes room in a conversation: puts something shorter in the place of what was said. */
+/** Shortens a conversation by replacing texts with shorter ones. */
 import { type Attachment, attachmentLine } from "../protocol/attachments.ts";
 import { type EventData, READ_EARLIER } from "../protocol/events.ts";
 import type { Item } from "./transcript_items.ts";
 
-/** Puts a line in the place of the outputs up to a seq, where it is much shorter. */
+/** Replaces the outputs up to a seq with a line, if that is much shorter. */
 export function leaveOutOutputs(items: readonly Item[], until_seq: number): void {
   for (const item of items) {
     for (const result of "step" in item ? item.step.results : []) {
       if (result.seq === undefined || result.seq > until_seq) continue;
       const note = leftOut(result.output.length, result.seq);
-      // A short output, or the note of an earlier time, is not worth another one.
+      // Not worth it for a short output or an earlier note.
       if (result.output.length > 2 * note.length) result.output = note;
     }
   }
 }
 
-/** Puts lines in the place of images and documents. */
+/** Replaces images and documents with lines. */
 export function leaveOutAttachments(
   items: readonly Item[],
   which: NonNullable<EventData["session.compacted"]["attachments"]>,
@@ -45,7 +45,7 @@ export function leaveOutAttachments(
   }
 }
 
-/** Cuts the messages and outputs that are longer. */
+/** Cuts longer messages and outputs. */
 export function cutTexts(items: readonly Item[], max: number): void {
   for (const item of items) {
     if ("user" in item) item.user = cutText(item.user, max, item.seq);
@@ -57,7 +57,7 @@ export function cutTexts(items: readonly Item[], max: number): void {
   }
 }
 
-/** Cuts what svc told that is longer. */
+/** Cuts longer texts from svc. */
 export function cutTold(items: readonly Item[], max: number): void {
   for (const item of items) {
     if ("told" in item) {
@@ -66,7 +66,6 @@ export function cutTold(items: readonly Item[], max: number): void {
   }
 }
 
-/** What stands in the place of an output that can be read again. */
 function leftOut(length: number, seq: number): string {
   return `[output of ${length} characters left out to save room; ` +
     `${READ_EARLIER} with seq ${seq} reads it again]`;
@@ -77,11 +76,11 @@ function cutText(text: string, max: number, seq: number): string {
     `\n[the rest is left out to save room; ${READ_EARLIER} with seq ${seq} reads all of it]`;
   if (text.length <= max + note.length) return text;
   const body = text.endsWith(note) ? text.slice(0, -note.length) : text;
-  // No half of a surrogate pair.
+  // Do not split a surrogate pair.
   return body.slice(0, max).replace(/[\uD800-\uDBFF]$/, "") + note;
 }
 
-/** The block that a text is told in stays one. */
+/** Keeps the end of the block around the text. */
 function shorterTold(text: string, max: number, seq: number): string {
   const [end = ""] = text.match(/\n<\/context>\s*$/) ?? [];
   return cutText(text.slice(0, text.length - end.length), max, seq) + end;

@@ -1,17 +1,17 @@
-/** Finds messages in a session's journal, and what the session knew at their time. */
+/** Finds messages in a session's journal, and its state at their time. */
 import { SvcError } from "../protocol/errors.ts";
 import type { ConversationState } from "../protocol/events.ts";
 import type { Session } from "./session.ts";
 import { applyToState, emptyState } from "./state.ts";
 import { isTakenBack } from "./undo_state.ts";
 
-/** The message before which a session goes. */
+/** The message to rewind to. */
 export interface Target {
   message_id: string;
   seq: number;
 }
 
-export interface Wanted {
+interface Wanted {
   message_id?: string;
   turn_id?: string;
   conversation: boolean;
@@ -20,17 +20,17 @@ export interface Wanted {
 
 interface Message extends Target {
   text: string;
-  /** Whether it came while a turn ran. */
+  /** Whether it was sent during a turn. */
   steers: boolean;
-  /** The turns that began after it. */
+  /** Turns that started after it. */
   turns: string[];
 }
 
-/** Longer texts of messages are cut, in characters. */
+/** Characters of a message's text. */
 const TEXT_MAX = 200;
 
-/** The messages in the journal that were not taken back, oldest first. */
-export async function messagesOf(session: Session): Promise<Message[]> {
+/** Messages in the journal that were not undone, oldest first. */
+async function messagesOf(session: Session): Promise<Message[]> {
   let messages: Message[] = [];
   const { undo } = session.state;
   let open = false;
@@ -54,11 +54,11 @@ export async function messagesOf(session: Session): Promise<Message[]> {
 }
 
 /**
- * Finds the message that is meant: the named one, the one of a turn, or the last one; of the files,
- * the last one with changes that were not taken back.
+ * Finds the target message: the named one, the one of a turn, or the last; for files, the last one
+ * with changes that are not undone.
  *
  * @returns undefined when nothing was named and there is none
- * @throws {SvcError} not_found; journal_trimmed; validation for a message that came during a turn
+ * @throws {SvcError} not_found; journal_trimmed; validation for a message sent during a turn
  */
 export async function targetOf(session: Session, wanted: Wanted): Promise<Target | undefined> {
   const { undo } = session.state;
@@ -82,7 +82,7 @@ export async function targetOf(session: Session, wanted: Wanted): Promise<Target
       : messages.find(({ turns }) => turns.includes(turn_id))
     : messages.find((it) => it.message_id === message_id);
   if (found !== undefined) {
-    // The files of a turn that it started after all are known.
+    // The files are known if it started a turn after all.
     const started = undo.turns.some((it) => it.message_id === found.message_id);
     if (!found.steers || started && !conversation) return found;
     const start = messages.findLast((it) => !it.steers && it.seq < found.seq);
@@ -91,7 +91,7 @@ export async function targetOf(session: Session, wanted: Wanted): Promise<Target
     });
   }
   const kept = undo.turns.find((it) => it.message_id === message_id);
-  // The files can go there even if the journal has forgotten what was said.
+  // Files can be restored even if the journal no longer has the message.
   if (kept !== undefined && !conversation) {
     return { message_id: kept.message_id, seq: kept.seq - 1 };
   }
@@ -102,7 +102,7 @@ export async function targetOf(session: Session, wanted: Wanted): Promise<Target
   });
 }
 
-/** What the session knew before an event. */
+/** The session's state before an event. */
 export async function knownAt(session: Session, seq: number): Promise<ConversationState> {
   const state = emptyState(session.id);
   for await (const event of session.journal.read(0)) {

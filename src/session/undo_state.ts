@@ -1,20 +1,20 @@
-/** What can be undone in a session: the states of its files, and what was taken back. */
+/** Undo history of a session. */
 import type { EventData, SessionEvent } from "../protocol/events.ts";
 import type { SessionState, UndoState } from "./session_state.ts";
 
-/** Turns and rewinds that are kept. */
+/** Turns and rewinds to keep. */
 const KEPT = 500;
 
 export function emptyUndo(): UndoState {
   return { turns: [], rewinds: [], taken_back: [], changed_seq: 0 };
 }
 
-/** Whether an event was taken back: the conversation goes on as if it had not been. */
+/** Whether an event was undone and is not part of the conversation. */
 export function isTakenBack({ taken_back }: UndoState, seq: number): boolean {
   return taken_back.some(({ from_seq, to_seq }) => seq >= from_seq && seq <= to_seq);
 }
 
-/** The files at the beginning or the end of a turn. */
+/** Records the files at the start or end of a turn. */
 export function applyFilesKept(
   state: SessionState,
   at: string,
@@ -34,7 +34,7 @@ export function applyFilesKept(
   if (undo.turns.length > KEPT) undo.turns.shift();
 }
 
-/** What was said after a message is taken back, or given back. */
+/** Rewinds the conversation or files to a message, or undoes a rewind. */
 export function applyRewound(
   state: SessionState,
   { seq, data }: Extract<SessionEvent, { type: "session.rewound" }>,
@@ -48,7 +48,7 @@ export function applyRewound(
     state.taken_seq = Math.max(state.taken_seq, state.last_message_seq);
     state.queued = [];
     undo.changed_seq = seq;
-    // It was part of what is taken back, or of what came after what is given back.
+    // It is not part of the new conversation.
     state.cut = undefined;
   }
   if (undo_of !== undefined) {

@@ -1,4 +1,4 @@
-/** Sessions whose journals cannot be read: kept, listed, their files untouched. */
+/** Sessions whose journals are unreadable: listed, with their files untouched. */
 import { directoryAt, isSameDirectory } from "../os/directory_identity.ts";
 import { messageOf, SvcError, withHint } from "../protocol/errors.ts";
 import type { IndexEntry } from "./index_file.ts";
@@ -11,15 +11,15 @@ import { emptyState } from "./state.ts";
 export interface Unreadable {
   item: SessionItem & { state: "unreadable"; reason: string };
   entry: IndexEntry;
-  /** What one is told who asks for it. */
+  /** The error for a client that asks for it. */
   told: { message: string; hint: string };
-  /** Whether it may pass by itself, unlike what the journal has: it is tried again. */
+  /** Whether the problem may pass by itself, so that a retry makes sense. */
   passing: boolean;
-  /** What the journal was when it was tried: another one is tried again. */
+  /** Version of the journal that was tried; another one is retried. */
   changed?: string;
 }
 
-/** What the system answers when it is short of something, or a disk is away for a while. */
+/** System errors that may pass: something is short, or a disk is away. */
 const PASSING = new Set([
   "EMFILE",
   "ENFILE",
@@ -31,11 +31,7 @@ const PASSING = new Set([
   "EROFS",
 ]);
 
-/**
- * What is kept of a session that cannot be read.
- *
- * @param error why it cannot be read.
- */
+/** Describes an unreadable session. @param error why it is unreadable */
 export function unreadable(id: string, entry: IndexEntry, error: unknown): Unreadable {
   const { journal_path, workdir, started_at, last_seq } = entry;
   const told = toldOf(id, entry, error);
@@ -50,14 +46,14 @@ export function unreadable(id: string, entry: IndexEntry, error: unknown): Unrea
     passing: !(error instanceof UnreadableJournal),
     changed: changeOf(journal_path),
     item: {
-      ...toItem({ ...emptyState(id), workdir, started_at, last_seq }),
+      ...toItem({ ...emptyState(id), workdir, started_at, last_seq }, 0),
       state: "unreadable",
       reason,
     },
   };
 }
 
-/** Whether a session cannot be read because of where its directory is, or is not. */
+/** Whether the problem is the directory's place or access. */
 function isOfPlace(error: unknown): boolean {
   return error instanceof Deno.errors.NotFound || error instanceof OlderJournal ||
     error instanceof Deno.errors.PermissionDenied;
@@ -91,15 +87,12 @@ function toldOf(id: string, entry: IndexEntry, error: unknown): Unreadable["told
   };
 }
 
-/** Whether it is worth trying to read a session again. */
+/** Whether to try to read a session again. */
 export function mayBeReadable({ passing, changed, entry }: Unreadable): boolean {
   return passing || changeOf(entry.journal_path) !== changed;
 }
 
-/**
- * What one is told who asks for a session that cannot be read: `unavailable` where it may pass,
- * `schema_version`, else `conflict`.
- */
+/** Returns an `unavailable` error if the problem may pass, else `schema_version` or `conflict`. */
 export function unreadableError({ item: { id }, told }: Unreadable, cause?: unknown): SvcError {
   const { message, hint } = told;
   const code = message.includes("schema version")

@@ -1,17 +1,12 @@
 /**
- * What a person is shown of a session: the one fold over its events for people. Every face renders
- * it: the web app, the terminal UI, `svc chat` line by line, editors, and the lanes of missions.
- * What the session is in (its settings, cost, lanes, what waits) is in the daemon's own fold,
- * `state.ts`.
+ * The one fold over a session's events for people; all clients render it. Settings, cost, lanes and
+ * pending questions are in the daemon's own fold, `state.ts`.
  *
- * It keeps only what can still change: the items that were added belong to the face. It imports
- * nothing of Deno's, so that the web app can use it.
+ * It keeps only items that can still change. Must not import Deno: the web app uses it.
  */
 import { rulesLine } from "../base/rules_line.ts";
 import { backgroundEndedText, backgroundStartedText } from "../protocol/background_text.ts";
 import { compactedText } from "../protocol/compacted_text.ts";
-import { configuredText } from "../protocol/configured_text.ts";
-import { hookText } from "../protocol/hook_text.ts";
 import {
   type EventData,
   type EventType,
@@ -22,16 +17,19 @@ import {
   UNPINNED,
 } from "../protocol/events.ts";
 import {
+  configuredText,
   endedText,
+  hookText,
   movedText,
   pausedText,
   reloadedText,
+  rewoundText,
   SESSION_RESUMED,
   takenBackText,
   TURN_CONTINUED,
+  type TurnEnd,
   turnEndText,
 } from "../protocol/note_text.ts";
-import { rewoundText } from "../protocol/rewound_text.ts";
 import { stillPending } from "./state_steps.ts";
 import type {
   Asked,
@@ -43,14 +41,13 @@ import type {
   ThoughtItem,
   ToolItem,
   ToolOutcome,
-  TurnEnd,
   UserItem,
 } from "./view_items.ts";
 import { itemsOfCheckpoint, type Unkeyed } from "./view_kept.ts";
 
 export type * from "./view_items.ts";
 
-/** What a model does next, or what happens to it. */
+/** Events that end a thought. */
 const ENDS_THOUGHT: ReadonlySet<EventType> = new Set<EventType>([
   "session.delta",
   "session.tool_started",
@@ -59,10 +56,10 @@ const ENDS_THOUGHT: ReadonlySet<EventType> = new Set<EventType>([
   "turn.continued",
 ]);
 
-/** What a call without a result has when its turn ends. */
+/** The result of a call that had none when its turn ended. */
 const NO_RESULT: ToolOutcome = { ok: false, output: "interrupted, no result", truncated: false };
 
-/** A question that waits. */
+/** A pending question. */
 interface Waiting {
   approval_id: string;
   lane_id: string;
@@ -71,7 +68,7 @@ interface Waiting {
   asked: Asked;
 }
 
-/** What was open when the last turn ended: it may go on. */
+/** Open items at the end of the last turn, which may continue. */
 interface CutOff {
   text?: TextItem;
   calls: ToolItem[];
@@ -79,10 +76,10 @@ interface CutOff {
 }
 
 export class View {
-  /** The step that the model is writing. */
+  /** The step being written. */
   #text: TextItem | undefined;
   #thought: ThoughtItem | undefined;
-  /** The note on a model call that is tried again, until one is answered. */
+  /** The note on a retried model call, until it is answered. */
   #retry: NoteItem | undefined;
   #calls = new Map<string, ToolItem>();
   #questions: Waiting[] = [];
@@ -95,10 +92,9 @@ export class View {
   #changes: Change[] = [];
 
   /**
-   * Takes a conversation so far, before any event (`itemsOfTranscript`).
+   * Loads a conversation before any event (`itemsOfTranscript`). Returns the added items.
    *
-   * @param writing whether the last of it is text that is being written
-   * @returns the items, added in order
+   * @param writing whether the last item is text being written
    */
   load(kept: Iterable<Unkeyed>, writing: boolean): Change[] {
     let last: Item | undefined;
@@ -107,7 +103,7 @@ export class View {
     return this.#taken();
   }
 
-  /** Applies one event, in seq order. @returns what changes, in order. */
+  /** Applies one event, in seq order. Returns the changes in order. */
   apply(event: SessionEvent): Change[] {
     this.#event = event;
     const hidden = event.type === "lane.note" && isPin(event.data);
@@ -142,16 +138,13 @@ export class View {
         break;
       case "session.tool_started": {
         const { call_id, tool, args } = event.data;
-        this.#calls.set(
-          call_id,
-          this.#add({ ...this.#shown(), kind: "tool", call_id, tool, args }),
-        );
+        this.#calls.set(call_id, this.#addCall({ call_id, tool, args }));
         break;
       }
       case "session.tool_completed": {
         const { call_id, tool, ...outcome } = event.data;
         if (this.#calls.has(call_id)) this.#complete(call_id, outcome);
-        // It began before anything was seen here.
+        // The call started before this view's first event.
         else if (!this.#isCutOff(call_id)) this.#addCall({ call_id, tool, args: {}, outcome });
         break;
       }
@@ -255,7 +248,7 @@ export class View {
     this.#unseen.push(item);
   }
 
-  /** A turn has begun that answers the messages up to a seq. */
+  /** A turn started that answers the messages up to a seq. */
   #begun(seq: number): void {
     for (const item of this.#unseen) {
       if (item.seq > seq || !item.waits) continue;
@@ -300,7 +293,7 @@ export class View {
     this.#thought = undefined;
   }
 
-  /** What the model said before it was asked again is void. */
+  /** Drops text that the model says again. */
   #takeBackText(): void {
     if (this.#text !== undefined) this.#changes.push({ type: "removed", item: this.#text });
     this.#text = undefined;
@@ -312,7 +305,7 @@ export class View {
     return this.#add<ToolItem>({ ...this.#shown(), kind: "tool", ...call });
   }
 
-  /** Whether a call was closed by the end of its turn. */
+  /** Whether the end of a turn closed a call. */
   #isCutOff(call_id: string): boolean {
     return this.#cut_off?.calls.some((it) => it.call_id === call_id) ?? false;
   }
@@ -347,7 +340,7 @@ export class View {
     this.#changes.push({ type: "asked", item, request });
   }
 
-  /** Has the questions wait no longer that an event settles: by an answer, or by an end. */
+  /** Settles the questions that an event ends. */
   #settle(event: SessionEvent): void {
     const left = stillPending(this.#questions, event);
     if (left === this.#questions) return;
@@ -377,7 +370,7 @@ export class View {
     if (note.may_continue) this.#cut_off.note = note;
   }
 
-  /** What was half said is said again, and the calls that had begun get their results. */
+  /** The model repeats half-written text, and open calls get their results. */
   #continueTurn(): void {
     const { text, calls } = this.#takeCutOff() ?? { text: this.#text, calls: [] };
     this.#text = text;
@@ -390,7 +383,7 @@ export class View {
     }
   }
 
-  /** What may go on, for the last time: it does, or another turn has begun. */
+  /** Takes the items that may continue: they do, or another turn has started. */
   #takeCutOff(): CutOff | undefined {
     const cut_off = this.#cut_off;
     this.#cut_off = undefined;
@@ -438,7 +431,7 @@ export class View {
     return item;
   }
 
-  /** Adds what was kept; a call without a result may still get one. */
+  /** Adds a kept item; a call without a result may still get one. */
   #keep(kept: Unkeyed): Item {
     const { at } = this.#event;
     const item: Item = { ...kept, key: `kept-${this.#kept++}`, at, revision: 0 };
@@ -469,7 +462,7 @@ function endOf({ stop_reason, error }: EventData["turn.completed"]): TurnEnd {
   return { stop_reason, ...error !== undefined && { error } };
 }
 
-/** Whether a note pins a lane or lets it go: where lanes are shown, that is shown there. */
+/** Whether a note is about a lane's pin, which lists of lanes show. */
 function isPin({ reason_code }: EventData["lane.note"]): boolean {
   return reason_code === PINNED || reason_code === UNPINNED;
 }

@@ -1,50 +1,49 @@
-/** What a person is shown of a session: the items of its conversation, and how they change. */
+/** Items of a session's view, and their changes. */
 import type { Attachment } from "../protocol/attachments.ts";
-import type { Decision, EventData, StopReason } from "../protocol/events.ts";
+import type { Decision, EventData } from "../protocol/events.ts";
+import type { TurnEnd } from "../protocol/note_text.ts";
 import type { PlanStep } from "../protocol/plan_text.ts";
 
 export interface Shown {
-  /** Stays the same for as long as the item is there. */
+  /** Stays the same for the item's lifetime. */
   key: string;
-  /** Of the event that it began with; of what a checkpoint keeps, where it has one, else 0. */
+  /** Of its first event; from a checkpoint, if known, else 0. */
   seq: number;
   at: string;
-  /** Grows with every change. */
   revision: number;
 }
 
-/** A message of the person. */
 export interface UserItem extends Shown {
   kind: "user";
   text: string;
-  /** Absent in what retention has rewritten: such a message cannot be gone back to. */
+  /** Absent after retention: such a message is no rewind target. */
   message_id?: string;
   attachments?: readonly Attachment[];
   client_message_id?: string;
-  /** It came during a turn, and no model call has seen it. */
+  /** Sent during a turn, and not seen by a model call yet. */
   waits?: boolean;
 }
 
-/** What the model said in one step. */
+/** The model's text in one step. */
 export interface TextItem extends Shown {
   kind: "text";
   text: string;
 }
 
-/** What the model thought before it went on. */
+/** The model's reasoning. */
 export interface ThoughtItem extends Shown {
   kind: "thought";
   text: string;
-  /** When it was over; absent while it goes on. */
+  /** End of the reasoning; absent while it lasts. */
   until?: string;
 }
 
-/** A question about an item: whether a call may be made, or what the model asks the person. */
+/** A question about a call, or one from the model. */
 export interface Asked {
   approval_id: string;
-  /** Nobody has answered it, and it can still be answered. */
+  /** Whether it can still be answered. */
   waits: boolean;
-  /** Absent when it went away unanswered. */
+  /** Absent if it ended unanswered. */
   decision?: Decision;
 }
 
@@ -53,7 +52,7 @@ export interface ToolItem extends Shown {
   call_id: string;
   tool: string;
   args: unknown;
-  /** Where its output goes while it runs, once it runs for long. */
+  /** The lane of its output, once it runs for long. */
   lane_id?: string;
   asked?: Asked;
   outcome?: ToolOutcome;
@@ -63,71 +62,59 @@ export interface ToolOutcome {
   ok: boolean;
   output: string;
   truncated: boolean;
-  /** Without the wait for an approval. Absent in what retention has rewritten. */
+  /** Without the wait for an approval. Absent after retention. */
   duration_ms?: number;
-  /** Of a command that ran to its end. */
+  /** Of a command that ended. */
   exit_code?: number;
   attachments?: readonly Attachment[];
 }
 
-/** A question that no call of the conversation is about. */
+/** A question without a call in the conversation. */
 export interface QuestionItem extends Shown {
   kind: "question";
   request: EventData["approval.requested"];
   asked: Asked;
 }
 
-/** What a note is about, where a face tells it apart. */
 export type NoteTopic = "answer" | "settings" | "context" | "undo" | "summary";
 
-/** How a turn ended, and what went wrong. */
-export interface TurnEnd {
-  stop_reason: StopReason;
-  error?: string;
-}
-
-/** Something that happened to the session. */
 export interface NoteItem extends Shown {
   kind: "note";
   topic?: NoteTopic;
   tone: "plain" | "warning" | "error";
-  /** In the words of a terminal: it begins with a small letter where it is svc's own. */
+  /** In the words of a terminal; svc's own texts begin with a small letter. */
   text: string;
-  /** Of the end of a turn. */
+  /** Set for the end of a turn. */
   end?: TurnEnd;
-  /** The rewind that it is about; it can be undone while it is the last one. */
+  /** Its rewind, which can be undone while it is the last one. */
   rewind_id?: string;
-  /** The turn that it says was interrupted can be continued. */
+  /** Whether the interrupted turn can continue. */
   may_continue?: boolean;
 }
 
 export type Item = UserItem | TextItem | ThoughtItem | ToolItem | QuestionItem | NoteItem;
 
-/**
- * A change of what is shown; an item is the same object for as long as it is there, and has all of
- * its event's changes when the first of them is told.
- */
+/** A change of the view. Items keep their identity, and already have all changes of their event. */
 export type Change =
   | { type: "added"; item: Item }
-  /** Text was added at its end. */
+  /** Text was appended. */
   | { type: "grew"; item: TextItem | ThoughtItem; text: string }
   | { type: "changed"; item: Item }
-  /** It is void: the model says it again, or the person has taken the message back. */
+  /** Void: the model says it again, or the message was withdrawn. */
   | { type: "removed"; item: Item }
-  /** A question waits; its item was added before. */
+  /** A question is pending; its item was added before. */
   | { type: "asked"; item: ToolItem | QuestionItem; request: EventData["approval.requested"] }
-  /** A question waits no longer; its item has the answer. */
+  /** A question is no longer pending. */
   | {
     type: "settled";
     item: ToolItem | QuestionItem;
     asked: Asked;
     request: EventData["approval.requested"];
   }
-  /** A turn has ended; where that was not well, there is a note on it. */
+  /** A turn ended; a note tells if it went wrong. */
   | { type: "turn_ended"; seq: number; end: TurnEnd }
-  /** Output of a lane beside the main one; as {@linkcode EventData} has it in lane.delta. */
+  /** Output of another lane; see {@linkcode EventData} for lane.delta. */
   | { type: "lane_output"; lane_id: string; text: string; redraws?: number }
-  /** The whole plan. */
   | { type: "plan"; steps: readonly PlanStep[] }
-  /** What has `to_seq` or a later seq, below `seq`, is not shown; or it is shown again. */
+  /** Items from `to_seq` up to `seq` are hidden, or shown again. */
   | { type: "rewound"; seq: number; rewind: EventData["session.rewound"] };

@@ -1,11 +1,11 @@
-/** Conversations as they are kept, as items: what a checkpoint has, what `session.transcript` gives. */
+/** Items of kept conversations, from a checkpoint or `session.transcript`. */
 import type { Message } from "../models/model.ts";
 import type { Attachment } from "../protocol/attachments.ts";
 import type { CheckpointTranscript } from "../protocol/events.ts";
 import { EARLIER_GONE } from "../protocol/note_text.ts";
 import type { NoteItem, TextItem, ToolItem, UserItem } from "./view_items.ts";
 
-/** A step of the model: what it said, the calls it made, and those of their results that are there. */
+/** A step of the model, with the results so far. */
 interface KeptStep {
   text: string;
   calls: { call_id: string; tool: string; args: unknown }[];
@@ -20,22 +20,22 @@ type KeptItem =
   | { summary: string; seq?: number }
   | { step: KeptStep };
 
-/** What a checkpoint keeps of the conversation (`transcript.ts`). */
+/** The conversation in a checkpoint (`transcript.ts`). */
 interface Kept {
   items: KeptItem[];
   waiting: KeptItem[];
-  /** Whether there were items before these. */
+  /** Whether earlier items were left out. */
   shortened?: boolean;
 }
 
-/** A conversation so far, as session.transcript gives it. */
+/** The result of session.transcript. */
 export interface SoFar {
   messages: readonly Message[];
-  /** Text of the answer that is being written. */
+  /** Text of the answer being written. */
   writing: string;
 }
 
-/** An item before it has its key and its revision. */
+/** An item without key and revision. */
 export type Unkeyed =
   & { seq: number }
   & (
@@ -48,7 +48,7 @@ export type Unkeyed =
     | Pick<NoteItem, "kind" | "topic" | "tone" | "text">
   );
 
-/** The items of what a checkpoint keeps. */
+/** Items of a checkpoint. */
 export function* itemsOfCheckpoint(transcript: CheckpointTranscript): Generator<Unkeyed> {
   const { items, waiting, shortened } = transcript as unknown as Kept;
   if (shortened) yield note("plain", EARLIER_GONE);
@@ -62,7 +62,7 @@ export function* itemsOfCheckpoint(transcript: CheckpointTranscript): Generator<
   }
 }
 
-/** The items of what session.transcript gives. */
+/** Items of session.transcript. */
 export function* itemsOfTranscript({ messages, writing }: SoFar): Generator<Unkeyed> {
   for (const [n, message] of messages.entries()) {
     if (message.role === "user") {

@@ -1,4 +1,4 @@
-/** Changes of a conversation as lines of text, for faces that only ever add lines. */
+/** Changes of a conversation as lines of text, for clients that only append. */
 import { callLine } from "../base/call_line.ts";
 import { visible, visibleLine } from "../base/visible.ts";
 import { attachmentLine } from "../protocol/attachments.ts";
@@ -8,20 +8,19 @@ import { DECISIONS } from "./question_text.ts";
 import type { Change, Item, NoteItem } from "./view.ts";
 import { editLines, settledText, thoughtText } from "./view_text.ts";
 
-/** How a line stands out. */
-export type Tone = "call" | "done" | "failed" | "plain" | "plan" | "warning" | "error";
+type Tone = "call" | "done" | "failed" | "plain" | "plan" | "warning" | "error";
 
 export interface ShownLine {
   tone: Tone;
-  /** What stands in front of it, in the colour of its tone; the text of a result is dim. */
+  /** In front of the text, in the tone's colour; the text of a result is dim. */
   mark?: string;
-  /** Nothing in it is hidden. */
+  /** With hidden characters written out. */
   text: string;
 }
 
-/** Lines shown of a call's output, and of what it changes in files. */
+/** Lines to show of a call's output and of its changes to files. */
 const PART_LINES = 6;
-/** Characters shown of a line of a file: some are all of it. */
+/** Characters to show of a file's line: a line may be the whole file. */
 const EDIT_LINE_MAX = 400;
 
 /** Returns the lines for a change; none for the model's text, which comes in pieces. */
@@ -66,7 +65,7 @@ function settledLines(
   { item, asked: { decision }, request }: Extract<Change, { type: "settled" }>,
 ): ShownLine[] {
   if (item.kind === "question") return [line("plain", settledText(item))];
-  // What a person answered is the call's result, and so is that a call was not allowed.
+  // The call's result shows the person's answer, or that the call was denied.
   const allowed = decision !== undefined && decision !== "deny" && askedOf(request) === undefined;
   return allowed ? [line("plain", DECISIONS[decision])] : [];
 }
@@ -87,7 +86,7 @@ function changedLines(item: Item): ShownLine[] {
       return [head, ...rest.map((text) => line("plain", `  ${text}`))];
     }
     case "note":
-      // The end of a turn that goes on was told before.
+      // The end of a continued turn was shown before.
       return item.end === undefined ? addedLines(item) : [];
     default:
       return [];
@@ -101,7 +100,7 @@ function part(lines: readonly string[]): string[] {
   return [...shown.split("\n"), ...left > 0 ? [`… ${left} more lines`] : []];
 }
 
-/** The beginning of a text, with an ellipsis where something is left out. */
+/** Shortens a text, with an ellipsis. */
 export function clipped(text: string, max: number): string {
   return text.length > max ? `${text.slice(0, max).toWellFormed()}…` : text;
 }

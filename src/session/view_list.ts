@@ -1,21 +1,20 @@
-/** The items of a {@linkcode View} in order, for faces that can show all of them. */
+/** The items of a {@linkcode View} in order, for clients that can show all of them. */
 import { redrawn } from "../base/redraw.ts";
 import type { SessionEvent } from "../protocol/events.ts";
 import { type Change, type Item, View } from "./view.ts";
 
-/** Characters of a lane's output that are kept: the last ones. */
+/** Characters to keep from the end of a lane's output. */
 const LANE_OUTPUT_MAX = 256 * 1024;
 
 export class ViewList {
   readonly items: Item[] = [];
-  /** Output of the lanes beside the main one, while it is not yet a call's result. */
+  /** Output of other lanes, until it is a call's result. */
   readonly lane_output = new Map<string, string>();
-  /** What goes on after the items. */
   readonly view = new View();
-  /** What was taken back, by the rewind. */
+  /** Undone items, by rewind. */
   readonly #taken_back = new Map<string, Item[]>();
 
-  /** Applies one event, in seq order. @returns what changes, in order. */
+  /** Applies one event, in seq order. Returns the changes in order. */
   apply(event: SessionEvent): Change[] {
     const changes = this.view.apply(event);
     for (const change of changes) this.#take(change);
@@ -42,7 +41,7 @@ export class ViewList {
       case "lane_output": {
         const { text, redraws } = change;
         const output = redrawn(this.lane_output.get(change.lane_id) ?? "", text, redraws);
-        // Cut seldom: each cut copies.
+        // Cut seldom, because each cut copies.
         const kept = output.length > 2 * LANE_OUTPUT_MAX ? output.slice(-LANE_OUTPUT_MAX) : output;
         this.lane_output.set(change.lane_id, kept);
         break;
@@ -53,7 +52,7 @@ export class ViewList {
     }
   }
 
-  /** What was said after a message is not shown, until that is undone. */
+  /** Hides the items after a message, or shows them again. */
   #rewind({ seq, rewind }: Extract<Change, { type: "rewound" }>): void {
     const { rewind_id, to_seq, conversation, undo_of } = rewind;
     if (conversation === undefined) return;

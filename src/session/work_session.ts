@@ -1,30 +1,24 @@
-/** Sessions that work for a part of the daemon: started, told what to do, watched, ended. */
+/** Sessions that work for a feature of the daemon. */
 import { messageOf, SvcError } from "../protocol/errors.ts";
 import type { Log } from "../os/log.ts";
-import type { StopReason, TurnUsage } from "../protocol/events.ts";
+import type { EventData, TurnUsage } from "../protocol/events.ts";
 import type { CreateOptions } from "./maker.ts";
 import type { Hub } from "./hub.ts";
 import type { Session } from "./session.ts";
 import type { Published, Subscription } from "./subscription.ts";
 
-/** How a turn of a work session ended. */
-export interface TurnResult {
-  stop_reason: StopReason;
-  /** What it said. */
-  message: string;
-  error?: string;
-  usage?: TurnUsage;
-}
+export type TurnResult =
+  & Pick<EventData["turn.completed"], "stop_reason" | "message" | "error">
+  & { usage?: TurnUsage };
 
-export interface WorkSessionParts {
+interface WorkSessionParts {
   hub: Hub;
   log: Log;
 }
 
 export interface WorkSessionOptions extends CreateOptions {
-  /** What it is known by after a crash; see {@linkcode endWorkSessions}. */
+  /** Identifies it after a crash; see {@linkcode endWorkSessions}. */
   title: string;
-  /** Is told what happens in it. */
   onEvent?(event: Published): void;
 }
 
@@ -49,7 +43,7 @@ export class WorkSession {
     this.#subscription.start();
   }
 
-  /** Starts one. @throws {SvcError} validation when the workdir will not do. */
+  /** Starts a work session. @throws {SvcError} validation for an unusable workdir */
   static async start(parts: WorkSessionParts, options: WorkSessionOptions): Promise<WorkSession> {
     const { onEvent: _, ...create } = options;
     return new WorkSession(await parts.hub.create(create), parts, options);
@@ -60,10 +54,9 @@ export class WorkSession {
   }
 
   /**
-   * Begins a turn; one at a time.
+   * Starts a turn, one at a time. The returned `turn` never rejects.
    *
-   * @returns how it will end; that promise never rejects.
-   * @throws {SvcError} `ended`, or conflict when the session is paused.
+   * @throws {SvcError} `ended`, or conflict when the session is paused
    */
   async begin(prompt: string): Promise<{ turn: Promise<TurnResult> }> {
     const turn = Promise.withResolvers<TurnResult>();
@@ -84,7 +77,7 @@ export class WorkSession {
   }
 }
 
-/** Ends the work sessions that a crash has left over, known by their titles. */
+/** Ends the work sessions that a crash left over, found by their titles. */
 export async function endWorkSessions(parts: WorkSessionParts, title: RegExp): Promise<void> {
   for (const item of await parts.hub.list(false)) {
     if (item.state === "unreadable" || !title.test(item.title)) continue;
@@ -92,7 +85,7 @@ export async function endWorkSessions(parts: WorkSessionParts, title: RegExp): P
   }
 }
 
-/** Ends a session; one that cannot be ended is only reported. Never rejects. */
+/** Ends a session; logs failures. Never rejects. */
 export async function endSession(
   { hub, log }: WorkSessionParts,
   session_id: string,

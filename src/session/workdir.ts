@@ -4,11 +4,10 @@ import { checkPrivate } from "../os/files.ts";
 import { isWithin } from "../os/paths.ts";
 
 /**
- * Checks a session's directory (contract.md section 5): absolute, exists, a directory, really
- * writable, not the home of svc nor inside it.
+ * Checks a session's directory (contract.md section 5): an absolute path to a writable directory
+ * outside of svc's home. Returns its real path.
  *
- * @returns its real path.
- * @throws {SvcError} validation, saying which rule it breaks.
+ * @throws {SvcError} validation, with the rule it breaks
  */
 export async function checkWorkdir(workdir: string, home: string): Promise<string> {
   const refuse = (rule: string, hint?: string) =>
@@ -32,8 +31,7 @@ export async function checkWorkdir(workdir: string, home: string): Promise<strin
     (await Deno.open(probe, { write: true, createNew: true })).close();
     await Deno.remove(probe);
   } catch (error) {
-    // Deno opens a file below /dev, /proc or /sys for writing only where a program was granted every
-    // permission (2.7.11), whatever the path leads through.
+    // Deno (2.7.11) opens files below /dev, /proc or /sys for writing only with every permission.
     if (error instanceof Deno.errors.NotCapable) {
       throw refuse(
         "is not writable for svc, which may write no file below /dev, /proc and /sys",
@@ -46,11 +44,7 @@ export async function checkWorkdir(workdir: string, home: string): Promise<strin
   return real;
 }
 
-/**
- * Checks that a journal and the directories made for it are still for their owner alone.
- *
- * @throws {SvcError} permission_denied, naming the path and the command that mends it.
- */
+/** Asserts that a journal and its directories are private. @throws {SvcError} permission_denied */
 export function checkJournalPrivate(journal_path: string): void {
   const dir = dirname(journal_path);
   const sessions = dirname(dir);
@@ -58,22 +52,17 @@ export function checkJournalPrivate(journal_path: string): void {
   checkPrivate(journal_path, 0o600, "file");
 }
 
-/**
- * Makes the directory of a session's journal; see {@linkcode makeOwnDir}.
- *
- * @throws {SvcError} validation when `.svc` of the workdir is not a private directory.
- */
+/** Makes the directory of a session's journal; see {@linkcode makeOwnDir}. */
 export function makeSessionDir(workdir: string, session_id: string): string {
   return makeOwnDir(workdir, ["sessions", session_id]);
 }
 
 /**
- * Makes a directory in the `.svc` of a workdir, mode 0700 all the way, kept out of version control.
+ * Makes a directory in a workdir's `.svc`, mode 0700 all the way, ignored by version control.
  *
- * @param names the directories below `.svc`, outermost first.
- * @returns its path.
+ * @param names the directories below `.svc`, outermost first
  * @throws {SvcError} validation when one of them is not a private directory: a cloned project could
- * bring a link there.
+ * bring a link there
  */
 export function makeOwnDir(workdir: string, names: readonly string[]): string {
   const own = join(workdir, ".svc");

@@ -1,6 +1,6 @@
 /**
- * The single writer of a session's events, and the one who reads them back for its subscribers. The
- * order of every event is: seq, journal, flush where the type demands it, fold, subscribers.
+ * The single writer of a session's events; also reads them back for subscribers. The order for each
+ * event is: seq, journal, flush if its type demands it, fold, subscribers.
  */
 import { setImmediate } from "node:timers";
 import { deadline } from "@std/async";
@@ -27,11 +27,10 @@ import {
   Subscription,
 } from "./subscription.ts";
 
-/** What a writer tells the session it writes for. */
-export interface WriterParts {
-  /** Called after each commit with its events; `durable` when the journal was flushed. */
+interface WriterParts {
+  /** Called after each commit. @param durable whether the journal was flushed */
   onCommit(events: readonly Published[], durable: boolean): void;
-  /** Called when events could not be written and are gone. */
+  /** Called when events could not be written and are lost. */
   onFailed(error: SvcError): void;
 }
 
@@ -41,7 +40,7 @@ interface Waiting {
   done?: PromiseWithResolvers<SessionEvent>;
 }
 
-/** How long a slow subscriber may take for its last events when the daemon is stopping. */
+/** Time for a slow subscriber's last events when the daemon stops. */
 const DELIVER_GRACE_MS = 1_000;
 
 export class Writer implements Source {
@@ -52,12 +51,12 @@ export class Writer implements Source {
   #jobs: (() => void)[] = [];
   #compacting = false;
   #draining = false;
-  /** The commit that is under way, or the last one. */
+  /** The current commit, or the last one. */
   #committing: Promise<void> = Promise.resolve();
   #subscriptions = new Set<Subscription>();
-  /** session.ended is on its way: no event may follow it. */
+  /** Whether session.ended is on its way: no event may follow it. */
   #ending = false;
-  /** When it last committed, by a clock that is never set. */
+  /** Time of the last commit, by a monotonic clock. */
   #touched = performance.now();
 
   constructor(state: SessionState, journal: Journal, parts: WriterParts) {
@@ -69,12 +68,11 @@ export class Writer implements Source {
   // ── writing ──────────────────────────────────────────────────────────────────────────────────
 
   /**
-   * Records an event.
+   * Records an event. Resolves once it is in the journal (on disk for {@linkcode DURABLE} types)
+   * and was passed to subscribers.
    *
-   * @returns the event once it is in the journal (and on the disk, for the types of
-   * {@linkcode DURABLE}); subscribers have been handed it by then.
-   * @throws {SvcError} `ended` after session.ended; `internal` when the journal cannot be written,
-   * and then nothing of it remains.
+   * @throws {SvcError} `ended` after session.ended; `internal` when the journal cannot be written;
+   * then nothing of it remains
    */
   emit<T extends EventType>(type: T, data: EventData[T]): Promise<SessionEvent> {
     if (this.#ending || this.final) {
@@ -86,10 +84,10 @@ export class Writer implements Source {
     return done.promise;
   }
 
-  /** Records text of the main lane, as session.delta and as lane.delta; nothing waits for it. */
+  /** Records text of the main lane, as session.delta and lane.delta; does not wait. */
   emitText(turn_id: string, text: string): void {
     const [own, lane] = this.#waiting.slice(-2);
-    // Text that comes within one turn of the event loop is one event.
+    // Text within one turn of the event loop is one event.
     if (own?.type === "session.delta" && lane?.type === "lane.delta") {
       (own.data as EventData["session.delta"]).text += text;
       (lane.data as EventData["lane.delta"]).content_block.text += text;
@@ -100,7 +98,7 @@ export class Writer implements Source {
     this.emitLaneText(MAIN_LANE, text);
   }
 
-  /** Records reasoning of the model; nothing waits for it. */
+  /** Records reasoning of the model; does not wait. */
   emitReasoning(turn_id: string, text: string): void {
     const last = this.#waiting.at(-1);
     if (last?.type === "session.reasoning") {
@@ -108,7 +106,7 @@ export class Writer implements Source {
     } else if (!this.#ending) this.#post({ type: "session.reasoning", data: { turn_id, text } });
   }
 
-  /** Records output of a lane; nothing waits for it. */
+  /** Records output of a lane; does not wait. */
   emitLaneText(lane_id: string, text: string, redraws?: number): void {
     if (this.#ending) return;
     const content_block = { type: "text" as const, text };
@@ -116,7 +114,7 @@ export class Writer implements Source {
     this.#post({ type: "lane.delta", data: { lane_id, delta_seq: 0, content_block, ...again } });
   }
 
-  /** Resolves once what was recorded so far is in the journal, or could not be written. */
+  /** Resolves once earlier events are in the journal, or failed. */
   async written(): Promise<void> {
     const last = this.#waiting.at(-1);
     if (last === undefined) return await this.#committing.catch(() => {});
@@ -135,7 +133,6 @@ export class Writer implements Source {
     setImmediate(() => this.#drain());
   }
 
-  /** Runs a job of the writer's between two commits. */
   #betweenCommits(job: () => void): Promise<void> {
     const done = Promise.withResolvers<void>();
     this.#jobs.push(() => {
@@ -199,18 +196,18 @@ export class Writer implements Source {
     numbered.set(lane_id, last + 1);
   }
 
-  /** Has the journal go on at another path, between two commits. */
+  /** Continues the journal at another path. */
   async moveTo(journal_path: string): Promise<void> {
     await this.#betweenCommits(() => this.#journal.moveTo(journal_path));
   }
 
-  /** Asserts that what is written now can be found later. @throws {SvcError} internal. */
+  /** Asserts that new records can be found later. @throws {SvcError} internal */
   requireWritable(): void {
     try {
-      // An open file can be written long after it was deleted, with its directory or alone.
+      // An open file can still be written after it was deleted.
       const { size } = Deno.lstatSync(this.#journal.path);
       if (size >= this.#journal.size) return;
-      // Records behind its end would be of no journal.
+      // Records after its end would belong to no journal.
       throw new Deno.errors.NotFound("an older one is there");
     } catch (cause) {
       throw this.#unwritable(cause);
@@ -259,11 +256,11 @@ export class Writer implements Source {
   }
 
   /**
-   * Makes a subscription; it delivers nothing before its `start` is called.
+   * Makes a subscription; call its `start`.
    *
-   * @param options.since_seq the last seq the subscriber has; by default only what comes from now on.
+   * @param options.since_seq the subscriber's last seq; by default only new events are delivered
    * @throws {SvcError} validation when since_seq is beyond the last event; journal_trimmed when
-   * retention has rewritten what follows it.
+   * retention has rewritten what follows it
    */
   subscribe(sink: Sink, options: { since_seq?: number; deltas?: Deltas }): Subscription {
     const { since_seq = this.published_seq, deltas = "both" } = options;
@@ -294,7 +291,6 @@ export class Writer implements Source {
 
   // ── keeping ──────────────────────────────────────────────────────────────────────────────────
 
-  /** Whether anyone follows the session. */
   get watched(): boolean {
     return this.#subscriptions.size > 0;
   }
@@ -304,11 +300,7 @@ export class Writer implements Source {
     return !this.#draining && performance.now() - this.#touched >= ms;
   }
 
-  /**
-   * Keeps the journal within its limits: rewrites the oldest finished turns into a checkpoint.
-   *
-   * @returns whether anything was rewritten.
-   */
+  /** Rewrites the oldest turns if the journal is past its limits. Returns whether it did. */
   async retain(limits: Retention): Promise<boolean> {
     if (this.#compacting) return false;
     this.#compacting = true;
@@ -326,7 +318,7 @@ export class Writer implements Source {
     }
   }
 
-  /** Lets go of subscribers and files; for the daemon's stop, after everything is recorded. */
+  /** Ends subscriptions and closes the file, when the daemon stops. */
   async release(): Promise<void> {
     const subscriptions = [...this.#subscriptions];
     if (this.watched) {

@@ -1,29 +1,25 @@
-/**
- * Room in memory for large answers: from when one begins to be made until its reader has it. A call
- * waits for room; what waits costs no more than its request.
- */
+/** Memory for large answers, from creation until their reader has them. Calls wait for room. */
 import { delay } from "@std/async";
 import { collectGarbage } from "../os/memory.ts";
 
-/** The most characters of large answers under way in a daemon. */
+/** Most characters of large answers in a daemon. */
 const ROOM = 32 * 1024 * 1024;
-/** How many are made at once: their parts take several times their size, and one may be slow. */
+/** Answers made at once: their parts take several times their size. */
 const MADE_AT_ONCE = 2;
-/** Characters after which it is looked at what is left of them in memory. */
+/** Characters of answers between two checks of the memory. */
 const LOOKED_AT = 32 * 1024 * 1024;
-/** The memory of this process, in bytes, above which that is collected: V8 waits until it has doubled. */
+/** Bytes of memory above which garbage is collected: V8 waits until it has doubled. */
 const HIGH = 400 * 1024 * 1024;
-/** How long a reader may leave an answer unread while others wait for its room, in milliseconds. */
+/** How long a reader may leave an answer unread while others wait, in milliseconds. */
 const UNREAD_MS = 15_000;
 
-/** What a call needs of the request that it belongs to. */
+/** The request that a call belongs to. */
 export interface Asking {
   readonly signal: AbortSignal;
-  /** Ends the connection, if it reads nothing. */
+  /** Ends the connection if its client reads nothing. */
   cut?(): void;
 }
 
-/** The room of one daemon, or of one process that answers. */
 export class AnswerRoom {
   readonly #holders = new Set<Holder>();
   #waiting: (() => void)[] = [];
@@ -33,11 +29,11 @@ export class AnswerRoom {
   /**
    * Waits for room.
    *
-   * @param reserved what the answer counts as until its size is known, in characters
-   * @throws the signal's reason when the request has gone
+   * @param reserved characters to count until the answer's size is known
+   * @throws the signal's reason when the request is aborted
    */
   async enter(asking: Asking, reserved: number): Promise<Held> {
-    // Others get their turn between two large answers.
+    // Lets other work run between two large answers.
     await delay(0);
     let holder: Holder;
     try {
@@ -62,7 +58,7 @@ export class AnswerRoom {
       this.#throwIfGone(asking);
       const woken = Promise.withResolvers<void>();
       const wake = () => woken.resolve();
-      // Who was woken too early keeps its place.
+      // A call woken too early keeps its place.
       if (first) this.#waiting.push(wake);
       else this.#waiting.unshift(wake);
       asking.signal.addEventListener("abort", wake, { once: true });
@@ -84,7 +80,7 @@ export class AnswerRoom {
     this.#timer = undefined;
   }
 
-  /** Who has gone passes on that there is room. */
+  /** Wakes the next call if this one is aborted. */
   #throwIfGone({ signal }: Asking): void {
     if (signal.aborted) this.#wake();
     signal.throwIfAborted();
@@ -104,7 +100,7 @@ export class AnswerRoom {
       size += holder.size;
       if (holder.making) making++;
     }
-    // One alone may be larger than all the room.
+    // A single answer may be larger than the room.
     return making <= MADE_AT_ONCE && (size <= ROOM || this.#holders.size === 0);
   }
 
@@ -112,7 +108,7 @@ export class AnswerRoom {
     this.#waiting.shift()?.();
   }
 
-  /** Gives room to those that wait: a reader that never reads must not keep it. */
+  /** Frees the room of a reader that does not read. */
   #cutOldest(): void {
     this.#timer = undefined;
     if (this.#waiting.length === 0) return;
@@ -130,15 +126,15 @@ export class AnswerRoom {
 interface Holder {
   size: number;
   making: boolean;
-  /** When it was made. */
+  /** Time of creation. */
   since: number;
   cut: (() => void) | undefined;
 }
 
-/** Room that an answer has. */
+/** Room held by an answer. */
 export interface Held {
-  /** Call it when the answer is made, with its size in characters. */
+  /** Call when the answer is made, with its characters. */
   made(chars: number): void;
-  /** Call it when its reader has it, or never will. */
+  /** Call when the reader has it, or never will. */
   leave(): void;
 }

@@ -1,20 +1,15 @@
-/** Calls of verbs by their names, for doors whose protocols have more than those. */
+/** Calls verbs by name. */
 import { SvcError } from "../protocol/errors.ts";
 import { type Call, type Caller, type Dispatcher, Prepared } from "./define.ts";
 import type { ParamsOf, ResultOf, Verb } from "./verb.ts";
 
-/** Who calls, and what answers. */
 export interface Calling {
   dispatcher: Dispatcher;
   caller: Caller;
   call: Call;
 }
 
-/**
- * Runs a verb; what it is given comes from the client and is checked by the dispatcher.
- *
- * @throws {SvcError} not_found when it does not exist, and any error of the verb
- */
+/** Runs a verb with unchecked parameters. @throws {SvcError} not_found, and the verb's errors */
 export async function runVerb(
   name: string,
   params: unknown,
@@ -26,7 +21,7 @@ export async function runVerb(
   return result instanceof Prepared ? result.value : result;
 }
 
-/** Returns {@linkcode runVerb} for these verbs, typed by their names. */
+/** Returns {@linkcode runVerb}, typed for these verbs. */
 export function callsOf<V extends Verb>() {
   return async function callVerb<N extends V["name"]>(
     name: N,

@@ -1,21 +1,21 @@
-/** A file as the result of a verb. */
+/** Files as results of verbs. */
 import { BASE_HEADERS } from "../net/answers.ts";
 import type { Calling } from "./call.ts";
 import { Prepared } from "./define.ts";
 
-/** What a verb says of a file. */
+/** A verb's facts about a file. */
 // fields-ok: of any file; an artifact has these and more
-export interface About {
+interface About {
   name: string;
   media_type: string;
-  /** In bytes. */
+  /** Bytes. */
   size: number;
   sha256: string;
 }
 
-/** What is said of a file is the result, for doors that answer JSON; the others open it. */
+/** Doors that answer JSON return the facts; others open the file. */
 export class Content<T extends About = About> extends Prepared<T> {
-  /** The caller ends the stream. @throws {SvcError} not_found when the file is missing. */
+  /** The caller ends the stream. @throws {SvcError} not_found when the file is missing */
   readonly open: () => Promise<ReadableStream<Uint8Array>>;
 
   constructor(about: T, open: Content["open"]) {
@@ -24,7 +24,7 @@ export class Content<T extends About = About> extends Prepared<T> {
   }
 }
 
-/** Runs a verb that gives a file. @throws {SvcError} any error of the verb. */
+/** Runs a verb that returns a file. @throws {SvcError} any error of the verb */
 export async function contentOf(
   name: string,
   params: unknown,
@@ -35,11 +35,7 @@ export async function contentOf(
   throw new Error(`${name} gives no file`);
 }
 
-/**
- * Returns the response that downloads a file; HEAD does not open it.
- *
- * @throws {SvcError} not_found when the file is missing
- */
+/** Returns the response with a file; does not open it for HEAD. @throws {SvcError} not_found */
 export async function contentResponse(content: Content, method: string): Promise<Response> {
   const { name, media_type, size, sha256 } = content.value;
   return new Response(method === "HEAD" ? null : await content.open(), {
@@ -48,7 +44,7 @@ export async function contentResponse(content: Content, method: string): Promise
       "accept-ranges": "none",
       "content-type": media_type,
       "content-length": String(size),
-      // No browser must show a task's output as a page of this origin.
+      // No browser may show a task's output as a page of this origin.
       "content-disposition": `attachment; filename="${name}"`,
       "content-security-policy": "default-src 'none'; sandbox",
       "etag": `"${sha256}"`,

@@ -1,6 +1,6 @@
 /**
- * A verb is one thing that a client can do: its name, its input and output, and its handler. Every
- * door (socket, WebSocket, REST, command line) is derived from the registry of verbs.
+ * A verb is one thing that a client can do, with its name, input, output and handler. All doors
+ * (socket, WebSocket, REST, command line) are derived from the registry of verbs.
  */
 import * as z from "zod";
 import { InvalidParams, SvcError } from "../protocol/errors.ts";
@@ -24,23 +24,19 @@ export type * from "./verb.ts";
 /**
  * Returns the channel for a caller's pushed events.
  *
- * @param hint what the caller can use instead.
- * @throws {SvcError} validation if the transport cannot push.
+ * @param hint what the caller can use instead
+ * @throws {SvcError} validation if the transport cannot push
  */
 export function pushChannel(caller: Caller, verb: string, hint: string): PushChannel {
   if (caller.push !== undefined) return caller.push;
   throw new SvcError("validation", `${verb}: this transport cannot push events`, { hint });
 }
 
-/**
- * Reports whether a model may be the caller. It shows nobody what it allows, so a verb that allows
- * something asks this.
- */
+/** Whether a model may be the caller. Verbs that allow something check this. */
 export function mayBeModel({ via }: Caller): boolean {
   return via === "mcp";
 }
 
-/** The input of a verb without parameters. */
 export const nothing = () => z.object({});
 
 interface Definition<I extends z.ZodType, O extends z.ZodType, S> extends
@@ -61,9 +57,8 @@ interface Definition<I extends z.ZodType, O extends z.ZodType, S> extends
 }
 
 /**
- * Returns a function that defines verbs whose handlers need the services `S`. A handler's parameters
- * and result are typed by the schemas. Schemas are slow to create, so both a verb's own schemas and
- * shared ones are functions.
+ * Returns a function that defines verbs for services `S`. The schemas type a handler's parameters
+ * and result. They are functions, because schemas are slow to create.
  */
 export function verbsOf<S>() {
   return function defineVerb<const N extends string, I extends z.ZodType, O extends z.ZodType>(
@@ -82,12 +77,12 @@ export function verbsOf<S>() {
   };
 }
 
-/** A result with cached JSON, for answers that are requested often and seldom change. */
+/** A result with cached JSON, for frequent answers that seldom change. */
 export class Prepared<T> {
   readonly value: T;
   #json: Text | undefined;
 
-  /** @param json the value as JSON, if it was made already */
+  /** @param json the value as JSON, if known */
   constructor(value: T, json?: Text) {
     this.value = value;
     this.#json = json;
@@ -98,7 +93,6 @@ export class Prepared<T> {
   }
 }
 
-/** Returns the JSON of a verb's result. */
 export function resultJson(result: unknown): Text {
   return result instanceof Prepared ? result.json : JSON.stringify(result ?? {});
 }
@@ -113,7 +107,7 @@ export function bind<S>(verbs: readonly VerbOf<S>[], services: S): BoundVerb[] {
   }));
 }
 
-/** A class: an object with a getter of its own is slow to make, and each call has one. */
+/** A class, because an object with its own getter is slow to make, and each call has one. */
 class CallContext<S> implements Context<S> {
   readonly services: S;
   readonly caller: Caller;
@@ -134,15 +128,15 @@ class CallContext<S> implements Context<S> {
   }
 }
 
-/** The most characters in the answers to one batch. */
+/** Most characters in the answers to one batch. */
 export const BATCH_ANSWER_MAX = 16 * 1024 * 1024;
-/** The characters that most large answers have at most. */
+/** Characters that suffice for most large answers. */
 const LARGE_ANSWER = 4 * 1024 * 1024;
 
-/** Finds a verb and runs it; every door goes through it. */
+/** Finds and runs verbs for all doors. */
 export class Dispatcher {
   readonly verbs: ReadonlyMap<string, Verb>;
-  /** Room for the answers of large verbs, loaded at the first of them. */
+  /** Loaded for the first large verb. */
   readonly #room = new Opener(async () => {
     return new (await import("./answer_room.ts")).AnswerRoom();
   });
@@ -153,21 +147,17 @@ export class Dispatcher {
     this.#bound = new Map(bound.map((it) => [it.verb.name, it]));
   }
 
-  /** Waits for room for a large answer; see {@linkcode AnswerRoom.enter}. */
+  /** See {@linkcode AnswerRoom.enter}. */
   async enterRoom(asking: Asking, reserved = LARGE_ANSWER): Promise<Held> {
     return await (await this.#room.get()).enter(asking, reserved);
   }
 
-  /**
-   * Runs a verb.
-   *
-   * @throws {SvcError} validation for invalid parameters, and any error of the handler.
-   */
+  /** Runs a verb. @throws {SvcError} validation for invalid parameters, and the handler's errors */
   async run(verb: Verb, params: unknown, caller: Caller, call: Call): Promise<unknown> {
     return await this.start(verb, params, caller, call);
   }
 
-  /** As {@linkcode Dispatcher.run}; gives the result itself where the handler does. */
+  /** As {@linkcode Dispatcher.run}, but synchronous where the handler is. */
   start(verb: Verb, params: unknown, caller: Caller, call: Call): unknown {
     const { handle } = this.#bound.get(verb.name)!;
     if (verb.takes_nothing && isEmpty(params)) return handle({}, caller, call);
@@ -192,7 +182,7 @@ function explain(error: z.ZodError): string {
     .join("; ");
 }
 
-/** What zod says of a parameter, in the words of our other errors. */
+/** Rewords zod's message like our other errors. */
 function plain(message: string): string {
   const [, expected, received] = message.match(/^Invalid input: (expected .+), (received .+)$/) ??
     [];

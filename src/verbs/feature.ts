@@ -4,33 +4,31 @@ import type { Section } from "../config/section.ts";
 import type { Migration, Migrations } from "../os/state_db.ts";
 import type { Agents, Opened } from "./opened.ts";
 
-/** A feature whose verbs are bound to their services. */
-export interface OpenFeature extends Omit<Opened<unknown>, "services"> {
+/** A feature with bound verbs. */
+interface OpenFeature extends Omit<Opened<unknown>, "services"> {
   readonly name: string;
   readonly bound: readonly BoundVerb[];
 }
 
-/** What a feature has before it is opened. */
-export interface FeatureParts {
-  /** In the log, and for its tables in the state database. */
+interface FeatureParts {
+  /** In the log and in the state database. */
   readonly name: string;
-  /** The steps that make its tables in the state database. */
+  /** Steps that create its tables in the state database. */
   migrations?(): Promise<readonly Migration[]>;
 }
 
-/** A feature: its verbs, and what it does in a daemon. */
-export interface Feature<V, S, C extends Section = Section> extends FeatureParts {
+interface Feature<V, S, C extends Section = Section> extends FeatureParts {
   readonly verbs: readonly V[];
-  /** Its tables of daemon.toml. */
+  /** Its tables in daemon.toml. */
   readonly sections: readonly C[];
   open(host: Host): Opened<S>;
 }
 
-/** The services that all handlers of verbs need. */
+/** The services that all these verbs need. */
 type ServicesOf<V> = (V extends VerbOf<infer S> ? (services: S) => void : never) extends
   (services: infer S) => void ? S : never;
 
-/** Defines a feature: what it opens has what the handlers of its verbs need. */
+/** Defines a feature; its services must fit its verbs. */
 export function feature<
   S extends ServicesOf<V>,
   V extends VerbOf<never> = never,
@@ -46,7 +44,7 @@ export function feature<
   return { ...definition, verbs, sections };
 }
 
-/** The tables of features. */
+/** The migrations of features. */
 export async function migrationsOf(features: readonly FeatureParts[]): Promise<Migrations> {
   const entries = features.flatMap(({ name, migrations }) =>
     migrations === undefined ? [] : migrations().then((steps) => [name, steps])
@@ -54,7 +52,7 @@ export async function migrationsOf(features: readonly FeatureParts[]): Promise<M
   return Object.fromEntries(await Promise.all(entries));
 }
 
-/** What is called at a moment of every feature. */
+/** Names of the optional functions of features. */
 type Hook = {
   [N in keyof Opened<unknown>]-?: NonNullable<Opened<unknown>[N]> extends
     (...args: never) => unknown ? N
@@ -62,14 +60,13 @@ type Hook = {
 }[keyof Opened<unknown>];
 type HookOf<N extends Hook> = Extract<Opened<unknown>[N], (...args: never) => unknown>;
 
-/** The features of one daemon, in the order of their list. */
+/** The features of one daemon, in order. */
 export class OpenFeatures {
   readonly all: readonly OpenFeature[];
-  /** What runs the turns of models that are none of the providers'. */
+  /** Agents for models without a provider. */
   readonly agents: readonly Agents[];
   readonly #hooks = new Map<Hook, ((...args: unknown[]) => unknown)[]>();
 
-  /** Opens them, in order. */
   constructor(features: readonly Feature<VerbOf<never>, unknown>[], core: Omit<Host, "use">) {
     const services = new Map<unknown, unknown>();
     const use = <S>(feature: UsableFeature<S>): S => {
@@ -85,7 +82,7 @@ export class OpenFeatures {
     this.agents = this.all.flatMap(({ agents }) => agents ?? []);
   }
 
-  /** Calls a hook of every feature that has it, in order. @returns what each returned. */
+  /** Calls a hook of all features that have it, in order. Returns their results. */
   each<N extends Hook>(
     hook: N,
     ...args: Parameters<HookOf<N>>
@@ -99,13 +96,13 @@ export class OpenFeatures {
   }
 }
 
-/** Defines what the command line can give a feature. */
+/** Defines an option that the command line can give a feature. */
 export function startOption<T>(): StartOption<T> {
   const option: StartOption<T> = (value) => ({ option, value });
   return option;
 }
 
-/** The value of an option among those that were given. */
+/** The given value of an option. */
 export function givenOf<T>(given: readonly GivenOption[], option: StartOption<T>): T | undefined {
   return given.find((it) => it.option === option)?.value as T | undefined;
 }

@@ -1,4 +1,4 @@
-/** What a daemon gives its features. */
+/** The daemon's interface for features. */
 import type { DatabaseSync } from "node:sqlite";
 import type { BackgroundCommands } from "../agent/background.ts";
 import type { TurnParts } from "../agent/loop.ts";
@@ -23,7 +23,7 @@ import type { Session } from "../session/session.ts";
 import type { Ids } from "../session/ids.ts";
 import type { Dispatcher, Verb } from "./define.ts";
 
-/** A daemon, or a worker, as its features see it. */
+/** A daemon or a worker. */
 export interface Host {
   readonly paths: HomePaths;
   readonly env: Env;
@@ -31,97 +31,88 @@ export interface Host {
   readonly log: LogFile;
   readonly ids: Ids;
   readonly hub: Hub;
-  /** The directories of the daemon's PATH that existed at its start. */
+  /** Directories of the daemon's PATH that existed at its start. */
   readonly path: string;
-  /** Whether a desktop shell started the daemon, as its child. */
+  /** Whether a desktop shell started the daemon as its child. */
   readonly sidecar: boolean;
-  /** Whether there was a state database at the start. */
+  /** Whether a state database existed at the start. */
   readonly has_state_db: boolean;
 
-  /** The services of a feature that stands before this one in the list. */
+  /** The services of an earlier feature in the list. */
   use<S>(feature: UsableFeature<S>): S;
-  /** What the command line gave a feature for this start; see {@linkcode startOption}. */
+  /** The command line's value for this start; see {@linkcode startOption}. */
   given<T>(option: StartOption<T>): T | undefined;
 
   // ── configuration ────────────────────────────────────────────────────────────────────────────
   config(): Config;
-  /** The models of the current configuration. */
+  /** Of the current configuration. */
   models(): ModelRegistry;
-  /** Changes daemon.toml; loaded on first use. */
+  /** Edits daemon.toml; loaded lazily. */
   config_editor(): Promise<ConfigEditor>;
-  /** Reads the configuration again. @throws {SvcError} when a file has an error; nothing changes. */
+  /** @throws {SvcError} when a file has an error; then nothing changes */
   reload_config(): Promise<void>;
-  /** The model catalogue; loaded on first use. */
+  /** Loaded lazily. */
   catalogue(): Promise<Catalogue>;
-  /** What a model call cost, in USD. */
+  /** Cost of a model call, USD. */
   cost(model_id: string, usage: Usage): number;
-  /** Whether a model has a price; what has none costs 0 in all sums. */
+  /** Whether a model has a price; otherwise it costs 0 in sums. */
   priced(model_id: string): boolean;
 
-  /** Opens the state database, with the tables of all features; the caller closes it. */
+  /** Opens the state database with all tables; the caller closes it. */
   openStateDb(): Promise<DatabaseSync>;
 
   // ── work ─────────────────────────────────────────────────────────────────────────────────────
-  /** The jailed workers of the file tools, loaded on first use. */
+  /** Jailed workers for the file tools, loaded lazily. */
   units(): Promise<UnitPool>;
-  /** @throws {Error} when the sandbox asked for in daemon.toml does not work. */
+  /** @throws {Error} when the sandbox of daemon.toml does not work */
   sandbox(): Promise<Sandbox>;
-  /** Runs commands that a person has let out of the sandbox. */
+  /** Runs commands that a person allowed outside of the sandbox. */
   unconfined(): Promise<Sandbox>;
-  /** The commands in the background, loaded on first use. */
+  /** Background commands, loaded lazily. */
   readonly background: Opener<BackgroundCommands>;
-  /** What a command in a directory can see. */
   scope(workdir: string): SandboxScope;
-  /** What commands of the person's own sessions may know of the checkout around a directory. */
+  /** The part of the checkout around a directory that commands of the person's sessions may see. */
   checkout(workdir: string): Checkout;
-  /** Directories of a session's commands that outlive one command; undefined without a sandbox. */
+  /** Directories for a session's commands; undefined without a sandbox. */
   space(session_id: string): Promise<CommandSpace | undefined>;
-  /**
-   * Opens the proxy for one command of a session. The caller disposes of it. Undefined if commands
-   * get no network, or all of it.
-   */
+  /** Opens a command's proxy, for the caller to dispose. Undefined with no or full network. */
   wayOut(session_id: string, decide?: DecideHost): Promise<WayOut | undefined>;
-  /** Real paths of the directories that sessions can write. */
+  /** Real paths that sessions can write. */
   writable(): readonly string[];
-  /**
-   * Has what appears in a session's directory named to the person, from here on until the function that
-   * it returns is called: for what writes there beside the calls of turns. Neither throws.
-   */
+  /** Reports writes in a session's directory outside of calls, until the result is called. */
   watchWrites(session: Session): Promise<() => Promise<void>>;
-  /** Opens the way out of one task; hired ones may not go everywhere. */
+  /** Opens the network access of one task; hired ones are limited. */
   openEgress(hired: boolean): Promise<Egress>;
-  /** What every way to run a turn needs. */
+  /** Shared parts of all ways to run a turn. */
   readonly turn_parts: TurnParts;
-  /** The tools that models are given in every session, loaded on first use. */
+  /** Tools for models in every session, loaded lazily. */
   builtin_tools(): Promise<readonly Tool[]>;
-  /** Gives memory back if nothing works. */
+  /** Frees memory when idle. */
   trimAtRest(): void;
 
   // ── the daemon itself ────────────────────────────────────────────────────────────────────────
-  /** The dispatcher of all verbs, once they are bound. */
+  /** Available once all verbs are bound. */
   dispatcher(): Dispatcher;
-  /** All verbs. */
   verbs(): readonly Verb[];
   /** The daemon's address; undefined before it listens, and in a worker. */
   discovery(): Discovery | undefined;
-  /** The ports on which features listen, by the names of the features. */
+  /** Ports of features, by name. */
   ports(): ReadonlyMap<string, number>;
-  /** Milliseconds since the daemon started. */
+  /** Since the daemon's start. */
   uptime_ms(): number;
   stopping(): boolean;
-  /** @throws {SvcError} shutting_down when the daemon is stopping. */
+  /** @throws {SvcError} shutting_down when the daemon is stopping */
   requireRunning(): void;
-  /** Starts a graceful stop. */
   shutdown(grace_s: number): void;
 }
 
-/** A feature, as far as others use it. */
+/** A feature as other features use it. */
 export interface UsableFeature<S> {
   readonly name: string;
   open(host: Host): { readonly services: S };
 }
 
-/** Something that the command line gives a feature for one start. */
+/** An option of the command line for one start. */
 export type StartOption<T> = (value: T) => GivenOption;
 
 export interface GivenOption {

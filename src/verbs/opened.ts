@@ -6,39 +6,35 @@ import type { Session } from "../session/session.ts";
 import type { Turn, TurnEnd } from "../session/turn.ts";
 import type { Published } from "../session/subscription.ts";
 
-/**
- * What a feature does in one daemon. Only the services are required; the rest is called at the
- * moments that the names say. What takes time or memory is opened on first use.
- */
+/** A feature's hooks in one daemon, called when their names say. Only services are required. */
 export interface Opened<S> {
-  /** What the handlers of its verbs and the features after it in the list get. */
+  /** For its verbs' handlers and later features. */
   readonly services: S;
 
   // ── start ────────────────────────────────────────────────────────────────────────────────────
   /**
-   * Reads the feature's own files, at the start and whenever the configuration is read again.
+   * Reads the feature's files at the start and at each reload. The result puts them into effect.
    *
-   * @returns what puts them into effect.
-   * @throws {SvcError} when a file has an error: the daemon does not start, or nothing changes.
+   * @throws {SvcError} when a file has an error: the daemon does not start, or nothing changes
    */
   read?(): Promise<() => void | Promise<void>>;
-  /** Listens beside the daemon's own doors, where they open. */
+  /** Listens when the daemon's own doors open. */
   listen?(): Promise<Listener | undefined>;
-  /** Continues what a stop interrupted, once the sessions are known. Nothing waits for it. */
+  /** Continues interrupted work once the sessions are known. Nothing waits for it. */
   resume?(): Promise<void>;
 
   // ── sessions ─────────────────────────────────────────────────────────────────────────────────
-  /** Tools that models are given in every session. */
+  /** Tools for every session. */
   tools?(): Promise<readonly Tool[]>;
-  /** Tools of one session, for one step. @throws the signal's reason. */
+  /** Tools for one step of one session. @throws the signal's reason */
   sessionTools?(session: Session, signal: AbortSignal): Promise<readonly Tool[]>;
   /** Before the first step of a turn. */
   beforeTurn?(session: Session, turn: Turn): Promise<void>;
   /** Before the first model call of a turn that this program runs itself. */
   beforeModel?(session: Session, turn: Turn): Promise<void>;
-  /** After the calls of a step, before the next model call. */
+  /** After the calls of a step. */
   afterCalls?(session: Session, turn: Turn, calls: readonly ToolCall[]): Promise<void>;
-  /** What the person's rules say about a call; one feature knows them. */
+  /** The person's rules for a call; one feature provides this. */
   judge?(session: Session, tool: Judged, args: unknown): Promise<Ruling>;
   /** Runs the operator's hooks before a call; one feature provides this. */
   beforeCall?(
@@ -46,59 +42,53 @@ export interface Opened<S> {
     call: HookedCall,
     signal: AbortSignal,
   ): Promise<HookVerdict | undefined>;
-  /** Runs the hooks after a call, and returns their text for the model. */
+  /** Runs the hooks after a call; returns their text for the model. */
   afterCall?(
     session: Session,
     call: HookedCall,
     outcome: ToolOutcome,
     signal: AbortSignal,
   ): Promise<string | undefined>;
-  /** Before a call that may change files, once it was allowed. */
+  /** Before an allowed call that may change files. */
   beforeWrite?(session: Session, turn: Turn): Promise<void>;
-  /**
-   * Begins to watch the directory of a session for what is written there beside its calls. Never
-   * throws.
-   *
-   * @returns ends it; never throws
-   */
+  /** Watches a session's directory for other writes; the result ends that. Neither throws. */
   watchWrites?(session: Session): Promise<() => Promise<void>>;
   /** After the last call of a turn, before its end is recorded. */
   afterTurn?(session: Session, turn: Turn): Promise<void>;
-  /** Runs the turns of models that are none of the providers'. */
+  /** Runs turns of models without a provider. */
   readonly agents?: Agents;
-  /** Told what was committed to a session's journal; must neither wait nor throw. */
+  /** Called with committed events; must not wait or throw. */
   onEvents?(session: Session, events: readonly Published[]): void;
-  /** Told of events of the daemon itself. */
+  /** Called with the daemon's own events. */
   onDaemonEvent?(type: string, data: Record<string, unknown>): void;
-  /** Ends what works for a session, before the session's own end is recorded. */
+  /** Ends work for a session before its end is recorded. */
   beforeEnd?(session: Session): Promise<void>;
-  /** Told that a session has ended. */
   onEnded?(session_id: string): void;
-  /** Told that a session works in another directory, or that its own has another path. */
+  /** Called when a session's directory changes or is renamed. */
   onMoved?(session_id: string): void;
-  /** Removes everything the feature stores about a deleted session, also from an earlier daemon. */
+  /** Removes all data about a deleted session, also from an earlier daemon. */
   onDeleted?(session_id: string): Promise<void>;
-  /** Told that the last busy session has come to rest. */
+  /** Called when the last busy session comes to rest. */
   onRest?(): void;
-  /** Paths of a working directory that no tool may see. */
+  /** Paths in a workdir to hide from all tools. */
   hides?(workdir: string): readonly string[];
-  /** Real paths of directories that are written beside those of the sessions. */
+  /** Further real paths that are written. */
   writable?(): readonly string[];
 
   // ── stop ─────────────────────────────────────────────────────────────────────────────────────
-  /** Brings work to a safe point that needs running sessions; all features at once. */
+  /** Brings work to a safe point while sessions still run; all features at once. */
   finish?(grace_ms: number): Promise<void> | undefined;
-  /** Ends what watches sessions, before they stop. */
+  /** Stops watching sessions, before they stop. */
   quiesce?(): Promise<void> | undefined;
-  /** Ends everything else, after the sessions have stopped; the last feature first. */
+  /** Stops everything else after the sessions; the last feature first. */
   stop?(): Promise<void> | undefined;
 }
 
-/** What runs the turns of sessions with certain models. */
+/** Runs turns of certain models. */
 export interface Agents {
-  /** Whether it answers this model's sessions. */
+  /** Whether it answers for a model. */
   answers(model_id: string): boolean;
-  /** Why an agent cannot be started; undefined when it can. */
+  /** Why an agent cannot start, if so. */
   problem(name: string): string | undefined;
   runTurn(session: Session, turn: Turn): Promise<TurnEnd>;
 }

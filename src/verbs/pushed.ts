@@ -1,14 +1,14 @@
-/** The events of a subscription, as something to iterate. */
+/** Events of a subscription as an iterable. */
 import type { SvcError } from "../protocol/errors.ts";
 import type { PushChannel, Pushed } from "./define.ts";
 import { Subscriptions } from "./subscriptions.ts";
 
 /**
- * Subscribes. The next event is delivered when the one before was taken.
+ * Subscribes. Each event is delivered when the last one was taken.
  *
  * @param subscribe calls the verb over the channel
  * @param signal ends the iteration
- * @returns the events; what ended the subscription is thrown there
+ * @returns the events; throws the subscription's error there
  */
 export async function pushedBy(
   subscribe: (push: PushChannel) => Promise<unknown>,

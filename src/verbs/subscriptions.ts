@@ -1,15 +1,14 @@
 import type { SvcError } from "../protocol/errors.ts";
 import type { Deliver, PushChannel, Pushed, Pushing } from "./define.ts";
 
-/** Where the events of a peer's subscriptions go. */
-export interface PushPeer {
-  /** Takes an event of subscription `sub`. A promise is back-pressure. */
+interface PushPeer {
+  /** Takes an event of subscription `sub`. A returned promise delays the next one. */
   event(sub: number, event: Pushed): void | Promise<void>;
-  /** A subscription ended by itself; without an error its session has ended. */
+  /** A subscription ended by itself, without an error if its session ended. */
   ended(sub: number, error: SvcError | undefined): void;
 }
 
-/** The subscriptions of one peer, numbered from 1 in the order they were opened. */
+/** A peer's subscriptions, numbered from 1. */
 export class Subscriptions {
   readonly #peer: PushPeer;
   #open = new Map<number, Pushing>();
@@ -19,7 +18,7 @@ export class Subscriptions {
     this.#peer = peer;
   }
 
-  /** The channel of one call: what is opened over it delivers nothing before its `start` is called. */
+  /** The channel of one call. Its subscriptions deliver nothing before `start`. */
   channel(): PushChannel & { start(): void } {
     const opened: Pushing[] = [];
     return {
@@ -40,7 +39,6 @@ export class Subscriptions {
     };
   }
 
-  /** Ends all of them. */
   close(): void {
     for (const subscription of this.#open.values()) subscription.close();
     this.#open.clear();

@@ -5,25 +5,22 @@ import type { Hub } from "../session/hub.ts";
 import type { Context } from "./define.ts";
 import { session_id } from "./session_id.ts";
 
-/** The services that find the directory a verb works in. */
 export interface PlaceServices {
   readonly hub: Hub;
-  /** The home of svc; never contains a working directory. */
+  /** The home of svc; workdirs are outside. */
   readonly home: string;
 }
 
-/** The directory for a verb: exactly one of these fields. */
+/** Parameters for a directory: exactly one is needed. */
 export const place = () => ({
   session_id: session_id().optional().describe("Uses the working directory of this session"),
   workdir: z.string().min(1).optional().describe("Absolute path of a directory"),
 });
 
 /**
- * Returns the directory that a verb works in.
+ * Returns the absolute real path of a verb's directory.
  *
- * @returns its absolute real path.
- * @throws {SvcError} validation unless exactly one is given and the directory is usable; not_found
- * for an unknown session.
+ * @throws {SvcError} validation unless exactly one is given and usable; not_found
  */
 export async function workdirOf(
   { services }: Context<PlaceServices>,

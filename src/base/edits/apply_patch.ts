@@ -1,18 +1,13 @@
-/** Patches as they change a text. */
+/** Applies patches to texts. */
 import { EditProblem } from "./edit.ts";
 import { lineEndAt, linesListed, replacement } from "./edit_text.ts";
 import { findText, type Found, lineNumber, nearestLines, type Range } from "./find.ts";
 import { belowHeaders, type Scope } from "./patch_headers.ts";
 import type { Hunk } from "./patch.ts";
 
-/**
- * The text after all hunks. Each comes to the one place that its headers and the order of the hunks
- * leave.
- *
- * @throws {EditProblem} where the place of a hunk is not certain
- */
+/** Applies all hunks. @throws {EditProblem} where the place of a hunk is not certain */
 export function patchedText(text: string, hunks: readonly Hunk[]): string {
-  // A file whose last line has no end is changed as if it had one.
+  // A file whose last line has no newline is changed as if it had one.
   const open = text !== "" && !text.endsWith("\n");
   const whole = open ? text + lineEndAt(text, { start: text.length, end: text.length }) : text;
   const found = hunks.map((hunk, n) => inPart(n, () => placesOf(whole, hunk)));
@@ -42,7 +37,7 @@ function inPart<T>(n: number, step: () => T): T {
   }
 }
 
-/** Where a hunk can come to, by its headers and its lines; at least one place. */
+/** Possible places of a hunk, by its headers and lines; at least one. */
 function placesOf(text: string, { headers, old_text, at_end }: Hunk): Found {
   const scopes = belowHeaders(text, headers);
   if (old_text === "") return insertions(text, scopes);
@@ -61,14 +56,14 @@ function placesOf(text: string, { headers, old_text, at_end }: Hunk): Found {
   );
 }
 
-/** Lines without others around them come right below the header, or to the end. */
+/** Lines without context go right below the header, or to the end. */
 function insertions(text: string, scopes: readonly Scope[]): Found {
   const places = scopes.length === 0 ? [text.length] : scopes.map(({ end }) => end);
   const ranges = places.map((at) => ({ start: at, end: at }));
   return { step: "exact", ranges, overlapping: false };
 }
 
-/** Which places count, in the order in which they are tried. */
+/** Filters for places, in the order to try them. */
 function* nearestFirst(scopes: readonly Scope[]): Generator<(range: Range) => boolean> {
   if (scopes.length === 0) yield () => true;
   if (scopes.length === 1) {
@@ -81,11 +76,7 @@ function* nearestFirst(scopes: readonly Scope[]): Generator<(range: Range) => bo
   yield within("reach");
 }
 
-/**
- * Chooses a place for each hunk, each behind the one before it.
- *
- * @throws {EditProblem} where there is no such choice, or more than one
- */
+/** Chooses a place for each hunk, in order. @throws {EditProblem} unless exactly one fits */
 function inOrder(text: string, found: readonly Found[]): Range[] {
   let at = 0;
   const first = found.map(({ ranges }, n) => {

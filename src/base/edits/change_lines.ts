@@ -1,7 +1,6 @@
-/** The changes of a call as lines of text: what goes, then what comes. */
+/** A call's changes as lines: removed lines, then added ones. */
 import type { FileChange } from "./changes.ts";
 
-/** A line with `-` for each line before, then one with `+` for each line after. */
 export function changeLines(changes: readonly FileChange[]): string[] {
   return changes.flatMap(({ path, before, after, deleted }, _, { length }) => [
     ...deleted ? [`${path}: deleted`] : length > 1 ? [path] : [],

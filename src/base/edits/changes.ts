@@ -1,19 +1,19 @@
-/** What the file tools change, for people. It imports types only: the web app uses it too. */
+/** Changes by the file tools, for people. Must import only types: the web app uses it. */
 import type * as z from "zod";
 import type { fileChangeSchema } from "../../protocol/schemas/session.ts";
 
-/** A part of a file, before and after a call; or the whole of it. */
+/** A part of a file, or all of it, before and after a call. */
 export type FileChange = z.output<ReturnType<typeof fileChangeSchema>>;
 
-/** Ends what is shown of the changes that a call would make, where that is not all of them. */
+/** Marks cut changes of a call. */
 export const REST_NOT_SHOWN = "[the rest of the changes is not shown]\n";
 
-/** Whether a question has all that its call would change. */
+/** Whether a question shows all changes of its call. */
 export function hasAllChanges(changes: readonly FileChange[]): boolean {
   return !changes.at(-1)?.after.endsWith(REST_NOT_SHOWN);
 }
 
-/** The changes that a call asks for; none of a call that changes no file, or not by its arguments. */
+/** The changes in a call's arguments. */
 export function changesOf(tool: string, args: unknown): FileChange[] {
   const { path, old_text, new_text, edits, content, patch } = (args ?? {}) as Record<
     string,
@@ -46,7 +46,7 @@ export function filesOf(tool: string, args: unknown): string[] {
 
 const FILE = /^\*\*\* (Add|Update|Delete) File: (.+)(?:\n\*\*\* Move to: (.+))?$/gm;
 
-/** What a patch changes, as far as it can be shown; the unit reads it with care. */
+/** A patch's changes for display; not a strict parser. */
 function patchChanges(patch: string): FileChange[] {
   const files = [...patch.matchAll(FILE)];
   return files.map(({ 0: header, 1: verb, 2: from, 3: to, index }, n) => {

@@ -1,11 +1,11 @@
-/** An edit, and why it is not made. */
+/** Edits, and why one is refused. */
 import type * as z from "zod";
 import type { editSchema } from "../../protocol/schemas/edit.ts";
 
-/** One replacement; without `replace_all` there must be one place. */
+/** A replacement; without `replace_all` the place must be unique. */
 export type Edit = z.output<ReturnType<typeof editSchema>>;
 
-/** Why an edit is not made; its message is for the model. */
+/** Why an edit is refused, for the model. */
 export class EditProblem extends Error {
   constructor(message: string) {
     super(message);

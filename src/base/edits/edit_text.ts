@@ -1,28 +1,28 @@
-/** Edits of a text: finding the place, and putting the new text there in the file's own form. */
+/** Applies edits to a text, in the file's own form. */
 import { findText, type Found, indentPairs, lineNumber, nearestLines, type Range } from "./find.ts";
 import { type Edit, EditProblem } from "./edit.ts";
 import { reindenting } from "./indent.ts";
 import { indentOf, lineOf, type Step } from "./views.ts";
 
-/** What an edit came to. */
+/** The result of an edit. */
 export interface Applied {
   text: string;
-  /** The line of its first place, from 1. */
+  /** Line of the first place, from 1. */
   line: number;
-  /** Where the last new text ends. */
+  /** Position after the last new text. */
   end: number;
   times: number;
   step: Step;
-  /** What of old_text was overlooked beside that. */
+  /** Further differences from old_text that were ignored. */
   mended?: string;
 }
 
 const LISTED_MAX = 5;
 
 /**
- * Replaces the one place of `old_text`, or all with `replace_all`. What was copied with other line
- * ends, blanks at ends of lines, typographic characters or indentation is found too, where nothing
- * else can be meant; lines that do not change keep every byte.
+ * Replaces the one place of `old_text`, or all with `replace_all`. Changed line ends, trailing
+ * blanks, typographic characters or indentation are ignored if the place stays certain. Unchanged
+ * lines keep every byte.
  *
  * @throws {EditProblem} where there is no place, or more than one
  */
@@ -32,7 +32,7 @@ export function editText(text: string, edit: Edit): Applied {
   if (old_text.trim() === "" && !text.includes(old_text)) {
     throw new EditProblem("old_text has only blanks and does not occur; give some of the text");
   }
-  // A file whose last line has no end is edited as if it had one, and gets none.
+  // A file whose last line has no newline is edited as if it had one.
   const open = !text.endsWith("\n") && old_text.endsWith("\n") && !text.includes(old_text);
   const whole = open ? text + lineEndAt(text, { start: text.length, end: text.length }) : text;
   const found = findText(whole, old_text);
@@ -66,19 +66,19 @@ export function editText(text: string, edit: Edit): Applied {
   };
 }
 
-/** The edit as it was probably meant, where exactly one place fits that. */
+/** Applies the probable meaning of an edit, if exactly one place fits. */
 function mendedEdit(text: string, edit: Edit): Applied | undefined {
   for (const { mended, ...meant } of meantEdits(edit)) {
     try {
       return { ...editText(text, { ...edit, ...meant }), mended };
     } catch (error) {
-      // What is not certain is refused as it was asked for.
+      // The original edit's error is reported instead.
       if (!(error instanceof EditProblem)) throw error;
     }
   }
 }
 
-/** Mistakes of models in an edit, each without it. */
+/** The edit without typical mistakes of models. */
 function* meantEdits({ old_text, new_text }: Edit) {
   const [start, , end] = blankAround(old_text);
   if (start !== "" || end !== "") {
@@ -94,7 +94,7 @@ function* meantEdits({ old_text, new_text }: Edit) {
   }
 }
 
-/** The blank lines before and after a text, and what is between. */
+/** Splits a text into blank lines before, the rest, and blank lines after. */
 function blankAround(text: string): [start: string, between: string, end: string] {
   const [, start, between, end] = text.match(
     /^((?:[ \t]*\r?\n)*)(.*?)((?:(?<=\n)[ \t]*\r?\n)*)$/s,
@@ -102,7 +102,7 @@ function blankAround(text: string): [start: string, between: string, end: string
   return [start, between, end];
 }
 
-/** A text without as many blank lines around it as another has. */
+/** Removes as many blank lines around a text as another has. */
 function withoutAround(text: string, start: string, end: string): string {
   const [before, between, after] = blankAround(text);
   const count = (lines: string) => lines.split("\n").length - 1;
@@ -113,23 +113,19 @@ function withoutAround(text: string, start: string, end: string): string {
 
 const ESCAPES: Readonly<Record<string, string>> = { n: "\n", r: "\r", t: "\t" };
 
-/** A text that was escaped once more than it should have been. */
+/** Undoes one level of escaping. */
 function unescaped(text: string): string {
   return text.replace(/\\(["'`\\nrt])/g, (_, char) => ESCAPES[char] ?? char);
 }
 
-/**
- * What comes to a place: the new text with the line ends, indentation and kept lines of the file.
- *
- * @throws {EditProblem} where the indentation is not certain
- */
+/** The new text with the file's line ends, indentation and kept lines. @throws {EditProblem} */
 export function replacement(text: string, range: Range, edit: Edit, step: Step): string {
   const { old_text, new_text } = edit;
   const newline = lineEndAt(text, range);
   const old_lines = splitLines(old_text);
   const new_lines = splitLines(new_text);
   if (step === "exact") {
-    // Who asks for other line ends gets them.
+    // An edit may change line ends only.
     if (old_lines.join("\n") === new_lines.join("\n")) return new_text;
     return new_lines.join(newline);
   }
@@ -159,7 +155,7 @@ function splitLines(text: string): string[] {
   return text.split(/\r?\n/);
 }
 
-/** The line end that is used at a place: in it, else before it, else after it. */
+/** The line end at a place: in it, before it, or after it. */
 export function lineEndAt(text: string, { start, end }: Range): string {
   const inside = text.slice(start, end).match(/\r?\n/);
   if (inside) return inside[0];
@@ -168,10 +164,10 @@ export function lineEndAt(text: string, { start, end }: Range): string {
   return at > 0 && text[at - 1] === "\r" ? "\r\n" : "\n";
 }
 
-/** Beyond this many comparisons only the lines at both ends are matched. */
+/** With more comparisons, only lines at both ends are matched. */
 const COMPARISONS_MAX = 250_000;
 
-/** Which new lines are old ones: the longest run of both, in order. New index to old index. */
+/** Maps new lines to the old ones they keep: the longest common subsequence, by index. */
 function keptLines(
   old_lines: readonly string[],
   new_lines: readonly string[],
@@ -190,7 +186,7 @@ function keptLines(
   const before = old_lines.slice(head, old_lines.length - tail);
   const after = new_lines.slice(head, new_lines.length - tail);
   if (before.length * after.length > COMPARISONS_MAX) return kept;
-  // lengths[n][m]: of the longest common run of what follows.
+  // lengths[n][m]: longest common subsequence of the rest.
   const lengths = Array.from(
     { length: before.length + 1 },
     () => new Uint32Array(after.length + 1),
@@ -219,7 +215,7 @@ function ambiguous(text: string, { step, ranges, overlapping }: Found): string {
     "give more of the text around it, or set replace_all";
 }
 
-/** The lines of places, as a message names them. */
+/** Lists the lines of places, for a message. */
 export function linesListed(text: string, ranges: readonly Range[]): string {
   const lines = ranges.slice(0, LISTED_MAX).map(({ start }) => lineNumber(text, start));
   const more = ranges.length > LISTED_MAX ? ", …" : "";

@@ -1,37 +1,31 @@
-/** The encodings of text files: read as text, written back as they were. */
+/** Encodings of text files: decoded for edits, encoded back unchanged. */
 import { lazy } from "../lazy.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** A file's text, without its byte order mark. */
+/** A file's text without its byte order mark. */
 export interface DecodedText {
   text: string;
-  /** What the file is encoded in, for people. */
+  /** For people. */
   encoding: string;
-  /**
-   * The bytes of another text in the same encoding, with the byte order mark the file had.
-   *
-   * @throws {RangeError} when a character has no place in it
-   */
+  /** Encodes another text, with the file's byte order mark. @throws {RangeError} if it cannot */
   encode(text: string): Bytes;
 }
 
 const UTF8_BOM = [0xef, 0xbb, 0xbf];
 const UTF16LE_BOM = [0xff, 0xfe];
 const UTF16BE_BOM = [0xfe, 0xff];
-/** How much of a file tells its encoding. */
+/** Bytes at the start of a file that determine its encoding. */
 const PROBE_BYTES = 256 * 1024;
 
-/** Whether a file begins as UTF-16 does, with its byte order mark or without. */
+/** Whether a file begins like UTF-16, with or without a byte order mark. */
 export function isUtf16(start: Uint8Array): boolean {
   return utf16Of(start) !== undefined;
 }
 
 /**
- * Decodes a text file: UTF-8, UTF-16, Shift-JIS or GBK where the text is clearly that, and else
- * Windows-1252, which holds Latin-1 and gives every byte a character.
- *
- * @returns `undefined` for UTF-16 that is damaged
+ * Decodes a text file: UTF-8, UTF-16, Shift-JIS or GBK if clear, otherwise Windows-1252, which
+ * accepts every byte. Returns undefined for damaged UTF-16.
  */
 export function decodeText(data: Bytes): DecodedText | undefined {
   const utf16 = utf16Of(data);
@@ -49,8 +43,8 @@ export function decodeText(data: Bytes): DecodedText | undefined {
 }
 
 /**
- * Returns what decodes single lines of a file: UTF-8, or its older encoding where they are not
- * UTF-8. With `cut`, the last character may be incomplete, and is then left out.
+ * Returns a decoder for single lines: UTF-8, or the older encoding of the file. `cut` drops an
+ * incomplete last character.
  *
  * @param start the first bytes of the file
  */
@@ -60,11 +54,7 @@ export function lineDecoder(start: Uint8Array): (line: Bytes, cut?: boolean) => 
     tryUtf8(line, cut) ?? new TextDecoder(legacy().label).decode(line, { stream: cut });
 }
 
-/**
- * A whole file as it is shown, line by line as {@linkcode lineDecoder} decodes it.
- *
- * @returns `undefined` for UTF-16 that is damaged
- */
+/** Decodes a whole file line by line for display; undefined for damaged UTF-16. */
 export function shownText(data: Bytes): string | undefined {
   if (isUtf16(data)) return decodeText(data)?.text;
   const utf8 = tryUtf8(data);
@@ -80,7 +70,7 @@ export function shownText(data: Bytes): string | undefined {
   return text;
 }
 
-/** The line ends that most lines of a text have, given to another text; LF if it has none. */
+/** Gives a text the more frequent line ends of another one; LF by default. */
 export function withLineEndsOf(text: string, other: string): string {
   const crlf = text.split("\r\n").length - 1;
   const lf = text.split("\n").length - 1 - crlf;
@@ -97,11 +87,11 @@ function tryUtf8(bytes: Bytes, cut = false): string | undefined {
   }
 }
 
-/** An encoding of one or two bytes a character. */
+/** An encoding with one or two bytes per character. */
 interface Legacy {
   name: string;
   label: string;
-  /** The bytes of each character; those of two bytes begin with the first one. */
+  /** The bytes of each character. */
   table(): Map<string, readonly number[]>;
 }
 
@@ -132,11 +122,11 @@ function legacy(name: string, label: string, leads: readonly [number, number][])
   };
 }
 
-/** @returns undefined where the bytes would not come back as they were */
+/** @returns undefined if encoding again would change the bytes */
 function decodeAs({ name, label, table }: Legacy, data: Bytes): DecodedText | undefined {
   const text = new TextDecoder(label).decode(data);
   const encode = (other: string) => {
-    // One unit of text takes two bytes at most.
+    // A UTF-16 unit takes at most two bytes.
     const bytes = new Uint8Array(other.length * 2);
     let length = 0;
     for (const char of other) {
@@ -157,14 +147,14 @@ function decodeAs({ name, label, table }: Legacy, data: Bytes): DecodedText | un
   }
 }
 
-/** The older encoding of a text that is not UTF-8. */
+/** Guesses the encoding of a text that is not UTF-8. */
 function legacyOf(data: Uint8Array): Legacy {
   const start = data.subarray(0, PROBE_BYTES);
   if (isShiftJis(start)) return SHIFT_JIS;
   return isGbk(start) ? GBK : LATIN1;
 }
 
-/** Whether all is Shift-JIS, and kana are a good part of it, as in any Japanese text. */
+/** Whether all bytes are Shift-JIS, with many kana, as in any Japanese text. */
 function isShiftJis(bytes: Uint8Array): boolean {
   let [pairs, kana, narrow] = [0, 0, 0];
   for (let at = 0; at < bytes.length; at++) {
@@ -175,7 +165,7 @@ function isShiftJis(bytes: Uint8Array): boolean {
       continue;
     }
     const trail = bytes[++at];
-    // The last character of a part may be incomplete.
+    // The probe may end within a character.
     if (trail === undefined) break;
     if (lead === 0x80 || lead === 0xa0 || lead > 0xfc) return false;
     if (trail < 0x40 || trail === 0x7f || trail > 0xfc) return false;
@@ -185,7 +175,7 @@ function isShiftJis(bytes: Uint8Array): boolean {
   return pairs > 0 && kana >= pairs / 5 && narrow <= pairs / 5;
 }
 
-/** Whether all is GBK, and nearly all of it common characters that follow each other. */
+/** Whether all bytes are GBK, nearly all of them common characters in runs. */
 function isGbk(bytes: Uint8Array): boolean {
   let [pairs, common, in_runs, run] = [0, 0, 0, 0];
   for (let at = 0; at < bytes.length; at++) {
@@ -208,14 +198,13 @@ function isGbk(bytes: Uint8Array): boolean {
   return pairs > 1 && common >= pairs * 0.9 && in_runs >= pairs * 0.7;
 }
 
-/** How UTF-16 is written in a file. */
 interface Utf16 {
   little_endian: boolean;
-  /** Whether it begins with its byte order mark. */
+  /** Whether it has a byte order mark. */
   marked: boolean;
 }
 
-/** Beyond this share of zeros in one half of each two bytes, and hardly any in the other. */
+/** Shares of zero bytes in UTF-16: at least in one half of the pairs, at most in the other. */
 const ZEROS_MIN = 0.4;
 const ZEROS_MAX = 0.02;
 const UNMARKED_PROBE_BYTES = 8 * 1024;
@@ -231,7 +220,7 @@ function utf16Of(data: Uint8Array): Utf16 | undefined {
     if (first === 0) zeros[0]++;
     if (second === 0) zeros[1]++;
     const code = second === 0 ? first : first === 0 ? second : 0x20;
-    // No text has these, and most binary formats do.
+    // Texts lack these characters, most binary formats have them.
     if (code < 0x20 && !/[\t\n\f\r]/.test(String.fromCharCode(code))) return undefined;
   }
   const mostly = (n: number) => zeros[n] > units * ZEROS_MIN && zeros[1 - n] <= units * ZEROS_MAX;

@@ -1,33 +1,32 @@
-/** Where the old text of an edit stands in a file. */
+/** Finds the old text of an edit in a file. */
 import { indentOf, lineOf, type Step, type TextStep, viewOf } from "./views.ts";
 
-/** A place in a text, in code units. */
+/** A range in UTF-16 units. */
 export interface Range {
   start: number;
   end: number;
 }
 
-/** What the first step that finds anything found. */
+/** The result of the first step that finds anything. */
 export interface Found {
   step: Step;
   ranges: Range[];
-  /** Whether some of the places share text: `aa` is twice in `aaa`. */
+  /** Whether places overlap: `aa` is twice in `aaa`. */
   overlapping: boolean;
 }
 
 const TEXT_STEPS: readonly TextStep[] = ["line ends", "trailing blanks", "typographic characters"];
 
-/** Which places count. */
-export interface Wanted {
-  /** Those that begin where a line does. */
+/** Restricts places. */
+interface Wanted {
+  /** Only at the start of a line. */
   whole_lines?: boolean;
-  /** Those at the end of the text. */
+  /** Only at the end of the text. */
   at_end?: boolean;
-  /** Those for which it holds. */
   fits?(range: Range): boolean;
 }
 
-/** All places of a text, by the first step that finds any. */
+/** Finds all places of a text, by the first step that finds any. */
 export function findText(text: string, old_text: string, wanted: Wanted = {}): Found | undefined {
   const counts = (range: Range) => {
     const { start, end } = range;
@@ -58,10 +57,10 @@ function found(step: Step, all: readonly Range[]): Found {
   return { step, ranges, overlapping: ranges.length < all.length };
 }
 
-/** More than this many places are as good as this many. */
+/** Enough places to know. */
 const PLACES_MAX = 10_000;
 
-/** All places of a text, those that overlap too. */
+/** All places of a text, including overlapping ones. */
 function placesOf(text: string, old_text: string): Range[] {
   const ranges: Range[] = [];
   for (let at = text.indexOf(old_text); at >= 0; at = text.indexOf(old_text, at + 1)) {
@@ -74,7 +73,7 @@ function placesOf(text: string, old_text: string): Range[] {
 function findSeen(text: string, old_text: string, step: TextStep): Range[] {
   const wanted = viewOf(old_text, step).text;
   if (wanted.trim() === "") return [];
-  // What ended in blanks ends where a line does: else "return  " would be found in "returned".
+  // Trailing blanks must match at a line's end: otherwise "return  " would match in "returned".
   const to_line_end = step !== "line ends" && /[ \t]$/.test(old_text);
   const view = viewOf(text, step);
   const { starts, ends } = view;
@@ -85,13 +84,12 @@ function findSeen(text: string, old_text: string, step: TextStep): Range[] {
   }).map(({ start, end }) => ({ start: starts[start], end: ends[end - 1] }));
 }
 
-/** A line of a text. */
 export interface Line extends Range {
-  /** Without its indentation and its end. */
+  /** Without indentation and line end. */
   content: string;
 }
 
-/** Whole lines that differ in their indentation only. */
+/** Finds whole lines that differ in indentation only. */
 function findLines(text: string, old_text: string): Range[] {
   const whole = /\n$/.test(old_text);
   const wanted = linesOf(whole ? old_text.replace(/\r?\n$/, "") : old_text);
@@ -111,7 +109,7 @@ function findLines(text: string, old_text: string): Range[] {
   return ranges;
 }
 
-/** The lines of a text; a last one without an end counts, an empty one after the last end does not. */
+/** Splits a text into lines; text after the last newline counts if not empty. */
 export function linesOf(text: string): Line[] {
   const lines: Line[] = [];
   for (let start = 0; start < text.length || lines.length === 0;) {
@@ -125,7 +123,7 @@ export function linesOf(text: string): Line[] {
   return lines;
 }
 
-/** The number of the line, from 1, in which a place is. */
+/** Returns the line number of a position, from 1. */
 export function lineNumber(text: string, at: number): number {
   let line = 1;
   for (let next = text.indexOf("\n"); next >= 0 && next < at; next = text.indexOf("\n", next + 1)) {
@@ -134,14 +132,10 @@ export function lineNumber(text: string, at: number): number {
   return line;
 }
 
-/** What is shown of a line that is not as it was expected. */
+/** Characters to show of a line. */
 const SHOWN_MAX = 200;
 
-/**
- * Says which lines come nearest to a text that was not found, and where they first differ.
- *
- * @returns `undefined` where no line of it is there
- */
+/** Describes the lines most similar to a missing text; undefined if no line matches. */
 export function nearestLines(text: string, old_text: string): string | undefined {
   const wanted = linesOf(old_text);
   const lines = linesOf(text);
@@ -178,7 +172,7 @@ function shown(line: string): string {
   return JSON.stringify(line.length <= SHOWN_MAX ? line : `${line.slice(0, SHOWN_MAX)}…`);
 }
 
-/** The indentations of the lines of two texts that are otherwise the same. */
+/** Pairs of indentations of otherwise equal lines. */
 export function indentPairs(file: string, given: string): [given: string, file: string][] {
   const lines = linesOf(file);
   return linesOf(given).flatMap((line, n): [string, string][] => {

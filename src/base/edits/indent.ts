@@ -1,17 +1,16 @@
-/** How new text is indented like the place it comes to. */
+/** Indents new text like its place. */
 import { indentOf } from "./views.ts";
 
-/** Gives the place's form of an indentation; `undefined` where it is not certain. */
-export type Reindent = (indent: string) => string | undefined;
+/** Translates an indentation; undefined where that is not certain. */
+type Reindent = (indent: string) => string | undefined;
 
 /**
- * How indentations of one text become those of another, from lines that are otherwise the same.
- * Only what follows from every pair of lines is taken: the same blanks before all, or levels of one
- * width that are levels of another.
+ * Derives a rule for indentation from pairs of otherwise equal lines. It must fit all: the same
+ * prefix, or levels of one width that become levels of another.
  *
- * @param pairs the indentations of each line that is not empty: as given, as in the file
- * @param given all lines of the given texts, which tell how wide a level is
- * @returns `undefined` where no rule fits all lines
+ * @param pairs indentations of the lines that are not empty: as given, as in the file
+ * @param given all given lines, to find the width of a level
+ * @returns `undefined` where no rule fits
  */
 export function reindenting(
   pairs: readonly (readonly [given: string, file: string])[],
@@ -38,7 +37,7 @@ export function reindenting(
   return byLevels(pairs, given);
 }
 
-/** Levels of `from` blanks become levels of `to`, after a number of levels more or fewer. */
+/** Translates levels of one unit to another, with a constant shift. */
 function byLevels(
   pairs: readonly (readonly [string, string])[],
   given: readonly string[],
@@ -58,7 +57,7 @@ function byLevels(
   return pairs.every(([given, file]) => reindent(given) === file) ? reindent : undefined;
 }
 
-/** What one level of indentations is made of; `undefined` where they have none or mix blanks. */
+/** The unit of indentation; undefined if there is none or it is mixed. */
 function unitOf(indents: readonly string[]): string | undefined {
   const all = indents.filter((indent) => indent !== "");
   if (all.length === 0) return undefined;
@@ -67,7 +66,7 @@ function unitOf(indents: readonly string[]): string | undefined {
   return " ".repeat(all.map(({ length }) => length).reduce(divisor));
 }
 
-/** The width of a level in lines that are indented with blanks. */
+/** The width of a level in lines indented with spaces. */
 function levelOf(lines: readonly string[]): number | undefined {
   const widths = lines.map(indentOf).filter((indent) => indent !== "" && isSpaces(indent))
     .map(({ length }) => length);

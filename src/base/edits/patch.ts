@@ -16,15 +16,14 @@
  */
 import { type Edit, EditProblem } from "./edit.ts";
 
-/** What a patch does to one file. */
 export type PatchStep =
   | { kind: "add"; path: string; text: string }
   | { kind: "delete"; path: string }
   | { kind: "update"; path: string; move_to?: string; hunks: Hunk[] };
 
-/** Lines that are replaced, each with its end. */
+/** Replaced lines, each with its newline. */
 export interface Hunk extends Edit {
-  /** Lines before the place, from the outermost to the nearest, which `@@` names. */
+  /** Lines above the place that `@@` names, outermost first. */
   headers: string[];
   /** Whether the place is the end of the file. */
   at_end: boolean;
@@ -34,14 +33,10 @@ const HEADER = /^\*\*\* (Add|Delete|Update) File: (.+)$/;
 const MOVE = /^\*\*\* Move to: (.+)$/;
 const BEGIN = "*** Begin Patch";
 const END = "*** End Patch";
-/** Where a unified difference has its place: numbers, and often the header of a section. */
+/** The position in a unified diff: numbers, and often a section's header. */
 const NUMBERED = /^-\d+(?:,\d+)? \+\d+(?:,\d+)?(?: @@+ ?(.*))?$/;
 
-/**
- * Reads a patch.
- *
- * @throws {EditProblem} naming the line that does not fit
- */
+/** Parses a patch. @throws {EditProblem} naming the invalid line */
 export function parsePatch(patch: string): PatchStep[] {
   const lines = patch.replace(/\r\n/g, "\n").trim().split("\n");
   if (plain(lines[0]) !== BEGIN) throw new EditProblem(`the patch must begin with "${BEGIN}"`);
@@ -55,7 +50,7 @@ export function parsePatch(patch: string): PatchStep[] {
       );
     }
     const [, what, named] = header;
-    // A file that is there may have a name that ends with a blank.
+    // An existing file's name may end with a blank.
     const path = what === "Add" ? named.trimEnd() : named;
     let end = at + 1;
     while (end < lines.length - 1 && !HEADER.test(lines[end])) end++;
@@ -71,7 +66,7 @@ export function parsePatch(patch: string): PatchStep[] {
   return steps;
 }
 
-/** A line around the patch; some models put stars at its end as well. */
+/** A marker line; some models add stars at its end. */
 function plain(line: string): string {
   return line.trim().replace(/ ?\*\*\*$/, "");
 }
@@ -93,7 +88,7 @@ function updateStep(path: string, body: readonly string[], first: number): Patch
   let new_lines: string[] = [];
   let headers: string[] = [];
   const close = (at_end: boolean) => {
-    // Headers that follow each other belong to one part.
+    // Consecutive headers belong to one part.
     if (old_lines.length + new_lines.length === 0) return;
     const [old_text, new_text] = [old_lines, new_lines]
       .map((lines) => lines.map((line) => `${line}\n`).join(""));
@@ -130,14 +125,13 @@ function updateStep(path: string, body: readonly string[], first: number): Patch
   return { kind: "update", path, move_to: move?.[1], hunks };
 }
 
-/** The line of the file that a line with `@@` names; "" for none. */
+/** The line that `@@` names; "" for none. */
 function headerOf(line: string): string {
   const named = line.replace(/^@@+/, "").trim();
   const numbered = NUMBERED.exec(named.replace(/ ?@@+$/, ""));
   return (numbered ? numbered[1] ?? "" : named.replace(/@@$/, "")).trim();
 }
 
-/** The files that a step names. */
 export function pathsOf(step: PatchStep): string[] {
   const moved = step.kind === "update" && step.move_to !== undefined;
   return moved ? [step.path, step.move_to!] : [step.path];

@@ -1,25 +1,24 @@
-/** Where the lines are that `@@` names, and what is below them. */
+/** Finds the lines that `@@` names, and the text below them. */
 import { levenshteinDistance } from "@std/text";
 import { EditProblem } from "./edit.ts";
 import { type Line, lineNumber, linesOf } from "./find.ts";
 import { indentOf, lineOf } from "./views.ts";
 
-/** What is below a line. All are places in the text. */
+/** The text below a line, as positions. */
 export interface Scope {
-  /** Where the line begins and ends. */
   start: number;
   end: number;
-  /** Where the first line below it begins that is not empty. */
+  /** Start of the next line that is not empty. */
   next: number;
-  /** Where the block ends that the line begins; `end` where it begins none. */
+  /** End of the block below the line; `end` if there is none. */
   block_end: number;
-  /** Where the next one of its kind begins: after a method, the next method. */
+  /** Start of the next line of its kind: after a method, the next method. */
   reach: number;
 }
 
-/** How many lines a refusal names. */
+/** Lines to name in an error. */
 const NAMED_MAX = 3;
-/** How many lines are compared, and how much of each. */
+/** Lines to compare, and characters of each. */
 const COMPARED_MAX = 300;
 const COMPARED_CHARS = 120;
 
@@ -27,7 +26,7 @@ const COMPARED_CHARS = 120;
  * Follows headers into a text, each below the one before it.
  *
  * @returns every place of the last one; none without headers
- * @throws {EditProblem} for a header that is not there
+ * @throws {EditProblem} for a missing header
  */
 export function belowHeaders(text: string, headers: readonly string[]): Scope[] {
   if (headers.length === 0) return [];
@@ -48,7 +47,7 @@ export function belowHeaders(text: string, headers: readonly string[]): Scope[] 
   return scopes;
 }
 
-/** The lines that a header can mean: those that are the same, or else begin with it. */
+/** Lines equal to a header, or else beginning with it. */
 function linesNamed(lines: readonly Line[], header: string): number[] {
   const wanted = lineOf(header);
   const those = (fits: (content: string) => boolean) =>
@@ -85,7 +84,7 @@ function scopeOf(text: string, lines: readonly Line[], at: number): Scope {
     const { content } = lines[end];
     if (content === "") continue;
     if (widthOf(text, lines[end]) > indent) deeper = true;
-    // A bracket below its line belongs to it.
+    // A closing bracket belongs to its block.
     else if (widthOf(text, lines[end]) < indent || !/^[{}()[\]]/.test(content)) break;
   }
   const own = { start, end: place(at + 1), next: place(next) };

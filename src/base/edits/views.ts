@@ -1,28 +1,25 @@
 /**
- * Texts as they are compared when an edit looks for its place: each step overlooks more of what
- * models get wrong when they copy, and none overlooks what could be another text.
+ * Views of texts for comparison. Each step ignores more of the mistakes that models make when they
+ * copy, but nothing that could be another text.
  */
 
-/** What a step overlooks, each with what the ones before it do. */
-export const STEPS = [
-  "exact",
-  "line ends",
-  "trailing blanks",
-  "typographic characters",
-  "indentation",
-] as const;
+/** What each step ignores, in addition to the ones before. */
+export type Step =
+  | "exact"
+  | "line ends"
+  | "trailing blanks"
+  | "typographic characters"
+  | "indentation";
 
-export type Step = typeof STEPS[number];
-
-/** The steps that compare text with text; indentation is compared line by line. */
+/** Steps that compare text; indentation is compared line by line. */
 export type TextStep = Exclude<Step, "exact" | "indentation">;
 
-/** A text as a step sees it, and where each of its code units comes from. */
-export interface View {
+/** A text as a step sees it, with the source of each unit. */
+interface View {
   text: string;
-  /** Where a code unit's source begins; those of one source character share it. */
+  /** Start of each unit's source; units of one character share it. */
   starts: Uint32Array;
-  /** Where it ends. */
+  /** End of each unit's source. */
   ends: Uint32Array;
 }
 
@@ -60,22 +57,21 @@ const PLAIN_FORMS: Readonly<Record<string, string>> = {
   "\u202f": " ",
   "\u205f": " ",
   "\u3000": " ",
-  // Cannot be seen, and are often lost when text is copied.
+  // Invisible, and often lost in copies.
   "\u200b": "",
   "\ufeff": "",
 };
 
 const NOT_ASCII = /\P{ASCII}/u;
 const BLANKS = /[ \t]*/y;
-/** A character and the marks that are put on it. */
+/** A character with combining marks. */
 const MARKED = /.\p{M}+/suy;
 
-/** How a step sees a text. */
 export function viewOf(text: string, step: TextStep): View {
   const trailing = step !== "line ends";
   const typographic = step === "typographic characters" && NOT_ASCII.test(text);
   let seen = "";
-  // An ellipsis is three.
+  // An ellipsis becomes three units.
   const starts = new Uint32Array(text.length * (typographic ? 3 : 1));
   const ends = new Uint32Array(starts.length);
   const add = (plain: string, start: number, end: number) => {
@@ -114,12 +110,12 @@ export function viewOf(text: string, step: TextStep): View {
   };
 }
 
-/** A line without its indentation, as the last step sees it. */
+/** A line without its indentation, in the last step's view. */
 export function lineOf(line: string): string {
   return viewOf(line, "typographic characters").text.trim();
 }
 
-/** The blanks a line begins with; none of a line that has nothing else. */
+/** A line's indentation; empty for a blank line. */
 export function indentOf(line: string): string {
   const [blanks] = line.match(/^[ \t]*/)!;
   return blanks.length === line.trimEnd().length && line.trim() === "" ? "" : blanks;

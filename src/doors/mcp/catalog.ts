@@ -5,15 +5,11 @@ import type { CAPS, CatalogChoice } from "../../protocol/schemas/mcp.ts";
 import type { Verb } from "../../verbs/define.ts";
 import { PARAMETERS } from "./parameters.ts";
 
-export type Caps = (typeof CAPS)[number];
+type Caps = (typeof CAPS)[number];
 
-/** A client's options for its tools. */
 export type CatalogOptions = Required<CatalogChoice>;
 
-/**
- * The tools of the toolset `core`. Models choose better among few tools, and every one costs tokens
- * in each of their calls.
- */
+/** The toolset `core`. Models choose better among few tools, and each costs tokens. */
 const CORE: ReadonlySet<string> = new Set([
   ...["session.start", "session.send", "session.get", "session.list", "session.transcript"],
   ...["session.approve", "session.cancel", "session.kill", "models.list"],
@@ -22,16 +18,15 @@ const CORE: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Clients that pass names of tools to providers that refuse dots, by the name in `clientInfo`: the
- * AI SDK, LangChain, the SDK for Python (which other libraries use under its own name), Claude
- * Desktop, Copilot and Codex.
+ * Clients whose model providers refuse dots in tool names, by the name in `clientInfo`: the AI SDK,
+ * LangChain, the Python SDK (other libraries use its name), Claude Desktop, Copilot and Codex.
  */
 const REFUSE_DOTS: ReadonlySet<string> = new Set([
   ...["ai-sdk-mcp-client", "@langchain/mcp-adapters", "mcp", "claude-ai"],
   ...["github-copilot-developer", "codex-mcp-client"],
 ]);
 
-/** The prefix of every tool except the legacy ones. */
+/** Prefix of all tools except legacy ones. */
 const PREFIX = "svc.";
 
 export const LINKS = z.object({
@@ -40,19 +35,17 @@ export const LINKS = z.object({
   deprecations: z.array(z.string()).describe("Former names of this tool, gone with v2.0.0"),
 });
 
-/** Returns the name of a verb's tool. */
 export function toolName(verb: Verb, safe_names: boolean): string {
   const name = verb.legacy ? verb.name : `${PREFIX}${verb.name}`;
   return safe_names ? name.replaceAll(".", "_") : name;
 }
 
-/** Reports whether a verb is offered with these caps. */
+/** Whether a verb is offered with these caps. */
 export function isOffered({ access, destructive }: Verb, caps: Caps): boolean {
   if (access === "read" || caps === "all") return true;
   return caps === "write" && !destructive;
 }
 
-/** The tools offered to one client. */
 export class Catalog {
   readonly options: CatalogOptions;
   readonly tools: readonly Tool[];
@@ -72,18 +65,18 @@ export class Catalog {
       .map((verb) => tool(toolName(verb, safe_names), verb));
   }
 
-  /** Returns the verb of a tool in either spelling, even if it is not offered. */
+  /** The verb of a tool in either spelling, even if not offered. */
   verb(tool_name: string): Verb | undefined {
     return this.#verbs.get(tool_name);
   }
 
-  /** Returns the name of an existing verb's tool. */
+  /** The tool name of a verb. */
   tool(verb_name: string): string {
     return this.#names.get(verb_name) ?? verb_name;
   }
 }
 
-/** The catalogs of one daemon, each created on demand. */
+/** The catalogs of one daemon, created on demand. */
 export class Catalogs {
   readonly #verbs: ReadonlyMap<string, Verb>;
   #made = new Map<string, Catalog>();
@@ -92,7 +85,7 @@ export class Catalogs {
     this.#verbs = verbs;
   }
 
-  /** Returns the catalog of a client. @param client its name in `clientInfo`. */
+  /** @param client its name in `clientInfo` */
   for({ safe_names, ...choice }: CatalogChoice, client: string | undefined): Catalog {
     return this.get({ ...choice, safe_names: safe_names ?? REFUSE_DOTS.has(client ?? "") });
   }
@@ -117,7 +110,7 @@ function tool(name: string, verb: Verb): Tool {
     outputSchema: objectSchema(verb.legacy ? verb.output() : envelope(verb.output()), "output"),
     annotations: {
       readOnlyHint: !writes,
-      // A tool that only reads has neither.
+      // Read-only tools have neither.
       ...(writes && {
         destructiveHint: verb.destructive ?? false,
         idempotentHint: verb.idempotent ?? false,
@@ -126,9 +119,7 @@ function tool(name: string, verb: Verb): Tool {
   };
 }
 
-/**
- * Returns the schema of the answers of every tool except the legacy ones (contract.md section 4).
- */
+/** Schema of answers of all but the legacy tools (contract.md section 4). */
 function envelope(data: z.ZodType): z.ZodType {
   return z.object({
     ok: z.boolean(),
@@ -139,13 +130,13 @@ function envelope(data: z.ZodType): z.ZodType {
   });
 }
 
-/** Returns words for people: `session.start` is "Session start". */
+/** Words for people: `session.start` becomes "Session start". */
 function titleOf(name: string): string {
   const words = name.replaceAll(/[._]+/g, " ").replace(/\bid\b/, "ID");
   return `${words.charAt(0).toUpperCase()}${words.slice(1)}`;
 }
 
-/** Gives each parameter a title, and a description if its verb has none for it. */
+/** Adds titles, and descriptions where the verb has none. */
 function described({ properties = {}, ...schema }: Tool["inputSchema"]): Tool["inputSchema"] {
   const entries = Object.entries(properties as Record<string, Record<string, unknown>>);
   const whole = entries.map(([name, value]) => [
@@ -155,7 +146,7 @@ function described({ properties = {}, ...schema }: Tool["inputSchema"]): Tool["i
   return { ...schema, properties: Object.fromEntries(whole) };
 }
 
-/** Returns the JSON Schema of an object; MCP accepts no other. */
+/** JSON Schema of an object, as MCP requires. */
 function objectSchema(schema: z.ZodType, io: "input" | "output"): Tool["inputSchema"] {
   const { $schema: _, ...json } = z.toJSONSchema(schema, { io, unrepresentable: "any" });
   return { ...json, type: "object" } as Tool["inputSchema"];

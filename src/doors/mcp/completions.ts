@@ -1,16 +1,16 @@
-/** Suggests values for arguments, mainly ids. */
+/** Completes arguments, mainly ids. */
 import type { CompleteRequest, CompleteResult } from "@modelcontextprotocol/sdk/types";
 import { type Calling, callVerb } from "../call.ts";
 import { hasArgument } from "./prompts.ts";
 import { resourceTemplates } from "./resources.ts";
 
-/** The most values in an answer (MCP, completion/complete). */
+/** Most values in an answer (MCP, completion/complete). */
 const VALUES_MAX = 100;
 
 type Known = Readonly<Record<string, string>>;
 type Source = (calling: Calling, known: Known) => Promise<string[]>;
 
-/** The sources of an argument's values, by its name. */
+/** Values of arguments, by name. */
 const SOURCES: Readonly<Record<string, Source>> = {
   session_id: async (calling) => (await sessions(calling)).map(({ id }) => id),
   workdir: async (calling) => [...new Set((await sessions(calling)).map(({ workdir }) => workdir))],
@@ -35,10 +35,7 @@ const SOURCES: Readonly<Record<string, Source>> = {
   },
 };
 
-/**
- * Suggests values, beginning with what was typed, for an argument of a prompt or a resource
- * template. Unknown prompts, templates and arguments get no suggestions rather than an error.
- */
+/** Completes an argument of a prompt or template. Unknown ones get no suggestions, not an error. */
 export async function complete(
   { ref, argument, context }: CompleteRequest["params"],
   calling: Calling,
@@ -60,7 +57,7 @@ export async function complete(
   };
 }
 
-/** Returns all sessions, newest first. */
+/** All sessions, newest first. */
 async function sessions(calling: Calling) {
   const { sessions } = await callVerb("session.list", { include_ended: true }, calling);
   return sessions.toReversed();

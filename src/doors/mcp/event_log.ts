@@ -1,7 +1,7 @@
 import type { EventStore } from "@modelcontextprotocol/sdk/server/webStandardStreamableHttp";
 import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types";
 
-/** The limits of one client's log: characters of JSON, and messages. */
+/** Limits of one client's log: characters of JSON, and messages. */
 const CHARS_MAX = 1024 * 1024;
 const MESSAGES_MAX = 4_096;
 
@@ -12,10 +12,7 @@ interface Entry {
   chars: number;
 }
 
-/**
- * Keeps the last messages to one client, so that a broken stream can be resumed (`Last-Event-ID`).
- * The oldest are removed first and cannot be resumed.
- */
+/** Keeps the last messages to a client, so that a broken stream can resume (`Last-Event-ID`). */
 export class EventLog implements EventStore {
   #entries: Entry[] = [];
   #chars = 0;
@@ -30,7 +27,7 @@ export class EventLog implements EventStore {
     return Promise.resolve(id);
   }
 
-  /** Reports whether an event is the answer that ended its stream. */
+  /** Whether an event is the answer that ended its stream. */
   endsStream(id: string): boolean {
     const message = this.#entries.find((entry) => entry.id === id)?.message;
     return message !== undefined && ("result" in message || "error" in message);

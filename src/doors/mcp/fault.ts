@@ -1,4 +1,4 @@
-/** Errors of requests, as the protocol has them. */
+/** Errors of MCP requests. */
 import { type SvcCode, toSvcError, withHint } from "../../protocol/errors.ts";
 
 const INVALID_PARAMS = -32602;
@@ -9,14 +9,13 @@ const CODES: Partial<Record<SvcCode, number>> = {
   not_found: INVALID_PARAMS,
 };
 
-/** An error of JSON-RPC. */
-export interface Fault {
+interface Fault {
   code: number;
   message: string;
   data: { svc_code: SvcCode };
 }
 
-/** Converts anything thrown. @param not_found the code of a missing resource. */
+/** Converts anything thrown. @param not_found code of a missing resource */
 export function toFault(thrown: unknown, not_found?: number): Fault {
   const error = toSvcError(thrown);
   const { code } = error;

@@ -1,4 +1,4 @@
-/** The MCP side of a daemon: clients over HTTP, and those of `svc mcp-serve`. */
+/** MCP in a daemon: clients over HTTP, and of `svc mcp-serve`. */
 import * as z from "zod";
 import { InvalidParams } from "../../protocol/errors.ts";
 import { catalogChoiceSchema } from "../../protocol/schemas/mcp.ts";
@@ -10,31 +10,22 @@ import { LineEntry } from "./line_entry.ts";
 import { LineTransport } from "./lines.ts";
 import { McpServer } from "./server.ts";
 
-/** The options of a connection that switches to MCP. */
+/** Options of a connection that switches to MCP. */
 const CONNECT = catalogChoiceSchema();
 
 export class McpHost {
   readonly #dispatcher: Dispatcher;
   readonly #catalogs: Catalogs;
-  readonly #http: McpHttp;
+  readonly http: McpHttp;
 
-  /** @param body_max the largest request body in bytes */
+  /** @param body_max largest request body, bytes */
   constructor(dispatcher: Dispatcher, body_max: number) {
     this.#dispatcher = dispatcher;
     this.#catalogs = new Catalogs(dispatcher.verbs);
-    this.#http = new McpHttp({ dispatcher, catalogs: this.#catalogs, body_max });
+    this.http = new McpHttp({ dispatcher, catalogs: this.#catalogs, body_max });
   }
 
-  /** Answers a request for `/mcp`. @throws {SvcError} like {@linkcode McpHttp.handle}. */
-  async handle(request: Request): Promise<Response> {
-    return await this.#http.handle(request);
-  }
-
-  /**
-   * Serves a connection with one message per line, until it is disposed of.
-   *
-   * @throws {SvcError} validation for invalid options
-   */
+  /** Serves a connection with one message per line. @throws {SvcError} validation */
   connect(options: unknown, send: Send): Receiver {
     const parsed = CONNECT.safeParse(options ?? {});
     if (!parsed.success) throw new InvalidParams(`$/mcp: ${z.prettifyError(parsed.error)}`);
@@ -43,7 +34,7 @@ export class McpHost {
     return new LineEntry({
       async withSession() {
         const transport = new LineTransport(send);
-        // Its transport has its own back-pressure.
+        // The transport has its own back-pressure.
         await McpServer.serve({ ...parts, choice, transport, pressure: () => undefined });
         return transport;
       },
@@ -54,10 +45,5 @@ export class McpHost {
         return transport;
       },
     });
-  }
-
-  /** Ends the sessions over HTTP; connections end with their socket. */
-  async close(): Promise<void> {
-    await this.#http.close();
   }
 }

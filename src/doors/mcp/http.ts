@@ -1,7 +1,4 @@
-/**
- * MCP over streamable HTTP. A client opens a session of the protocol with `initialize` and ends it
- * with DELETE; an unused session ends by itself.
- */
+/** MCP over streamable HTTP. Clients open a session with `initialize`; DELETE or disuse ends it. */
 import * as z from "zod";
 import { Opener } from "../../base/lazy.ts";
 import { SvcError } from "../../protocol/errors.ts";
@@ -19,28 +16,27 @@ import type { StatelessHandler } from "./stateless.ts";
 export interface McpHttpOptions {
   dispatcher: Dispatcher;
   catalogs: Catalogs;
-  /** The largest request body in bytes. */
+  /** Bytes. */
   body_max: number;
-  /** A session without requests or listeners is ended after this time. */
+  /** Ends a session without requests or listeners. */
   idle_ms?: number;
-  /** The most sessions at once; a new one replaces the session that was idle longest. */
+  /** A new session replaces the one that was idle longest. */
   sessions_max?: number;
 }
 
 const IDLE_MS = 60 * 60_000;
 const SESSIONS_MAX = 64;
-/** With this many unread bytes, a session gets no more notifications. */
+/** More unread bytes stop notifications. */
 const PUSH_UNREAD_MAX = 256 * 1024;
-/** With this many unread bytes, a session's requests are refused until it reads. */
+/** More unread bytes refuse further requests. */
 const UNREAD_MAX = 16 * 1024 * 1024;
-/** When a client should reconnect after its stream broke, in milliseconds. */
+/** Delay of a client's reconnection, milliseconds. */
 const RETRY_MS = 1_000;
 
 const SESSION_HEADER = "mcp-session-id";
 const VERSION_HEADER = "mcp-protocol-version";
 const QUERY = catalogChoiceSchema().extend({ safe_names: z.stringbool().optional() });
 
-/** All MCP sessions over HTTP. */
 export class McpHttp {
   readonly #options: McpHttpOptions;
   readonly #stateless: Opener<StatelessHandler>;
@@ -56,16 +52,15 @@ export class McpHttp {
     });
   }
 
-  /** The number of open sessions. */
   get size(): number {
     return this.#sessions.size;
   }
 
   /**
-   * Answers a request whose Host, Origin and token are accepted.
+   * Answers an accepted request.
    *
-   * @throws {SvcError} validation; not_found for a session that has ended; conflict when no more
-   * can be opened; budget_exceeded when the client leaves too much unread
+   * @throws {SvcError} validation; not_found for an ended session; conflict when no more can be
+   * opened; budget_exceeded when the client leaves too much unread
    */
   async handle(request: Request): Promise<Response> {
     const id = request.headers.get(SESSION_HEADER);
@@ -94,7 +89,6 @@ export class McpHttp {
     return await this.#initialize(request, posted);
   }
 
-  /** Ends all sessions. */
   async close(): Promise<void> {
     clearInterval(this.#sweeping);
     await this.#stateless.opened?.then((it) => it.close());
@@ -124,7 +118,7 @@ export class McpHttp {
     return response;
   }
 
-  /** @throws {SvcError} conflict when every session is in use */
+  /** @throws {SvcError} conflict when all sessions are in use */
   #makeRoom(): void {
     const { sessions_max = SESSIONS_MAX } = this.#options;
     if (this.#sessions.size < sessions_max) return;
@@ -150,27 +144,23 @@ export class McpHttp {
   }
 }
 
-interface HttpSessionOptions {
-  dispatcher: Dispatcher;
-  catalogs: Catalogs;
+interface HttpSessionOptions extends Pick<McpHttpOptions, "dispatcher" | "catalogs" | "body_max"> {
   choice: CatalogChoice;
-  body_max: number;
   onOpened(id: string): void;
   onClosed(id: string): void;
 }
 
-/** One client over HTTP. */
 class HttpSession {
   readonly #transport: SdkTransport;
   readonly #log: EventLog;
   #server: McpServer | undefined;
   /** Answers and streams in progress. */
   #bodies = new Set<Outgoing>();
-  /** Those that carry notifications. */
+  /** Streams with notifications. */
   #streams = new Set<Outgoing>();
   #waiting: (() => void)[] = [];
   #closed = false;
-  /** When its last request came, by a monotonic clock. */
+  /** Time of the last request, by a monotonic clock. */
   used_at = performance.now();
 
   private constructor(transport: SdkTransport, log: EventLog) {
@@ -204,12 +194,11 @@ class HttpSession {
     return session;
   }
 
-  /** Its id, once it is initialized. */
+  /** Set once initialized. */
   get id(): string | undefined {
     return this.#transport.sessionId;
   }
 
-  /** Whether it is being answered or listens. */
   get busy(): boolean {
     return this.#bodies.size > 0;
   }
@@ -226,8 +215,7 @@ class HttpSession {
     this.used_at = performance.now();
     const last_event = request.headers.get("last-event-id");
     if (last_event && this.#log.endsStream(last_event)) {
-      // An open stream would stay open forever, but some clients reconnect after every answer
-      // unless it is an error.
+      // Some clients reconnect after every answer; only an error stops them.
       throw new SvcError("ended", "this stream has ended and was delivered completely");
     }
     const response = await this.#transport.handleRequest(request, { parsedBody });
@@ -255,7 +243,7 @@ class HttpSession {
     return body.readable;
   }
 
-  /** Waits while nobody listens, or too many notifications are unread. */
+  /** Waits while there is no listener, or too much is unread. */
   #pressure(): Promise<void> | undefined {
     if (this.#takesMore()) return undefined;
     return this.#untilItTakesMore();
@@ -281,7 +269,7 @@ class HttpSession {
   }
 }
 
-/** @throws {SvcError} validation. */
+/** @throws {SvcError} validation */
 function catalogChoice(query: URLSearchParams): CatalogChoice {
   const parsed = QUERY.safeParse(Object.fromEntries(query));
   if (parsed.success) return parsed.data;

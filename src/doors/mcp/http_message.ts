@@ -1,15 +1,14 @@
-/** The requests of MCP over HTTP as the SDK takes them, and its responses as clients take them. */
+/** Translates HTTP messages between clients and the SDK. */
 import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types";
 import { bodyText, JSON_HEADERS, requirePlain } from "../../net/answers.ts";
 import { readMessage, type Refusal } from "./incoming.ts";
 
-/** A request whose body has been read. */
 export interface HttpMessage {
   /** Without its body. */
   request: Request;
-  /** What it posts: one message, or a batch. */
+  /** One message, or a batch. */
   posted?: JSONRPCMessage | JSONRPCMessage[];
-  /** Whether the client takes no event stream as the answer. */
+  /** Whether the client does not accept an event stream. */
   json_only: boolean;
 }
 
@@ -17,10 +16,8 @@ const INVALID_PARAMS = -32602;
 const BOTH = "application/json, text/event-stream";
 
 /**
- * Reads a request. The SDK demands both media types in `Accept`; many clients send one, any, or none.
- *
- * @returns the response to one that cannot be taken
- * @throws {SvcError} as {@linkcode bodyText}
+ * Reads a request, or returns a refusal. The SDK demands both media types in `Accept`, which many
+ * clients do not send. Throws as {@linkcode bodyText}.
  */
 export async function readHttp(
   request: Request,
@@ -65,7 +62,7 @@ function isJson(headers: Headers): boolean {
   return type === "application/json";
 }
 
-/** A request with bad parameters has been understood; anything else is a bad request. */
+/** Invalid parameters are not a bad HTTP request; everything else is. */
 function answer(refusal: Refusal | Refusal[]): Response {
   const understood = !Array.isArray(refusal) && refusal.error.code === INVALID_PARAMS;
   return new Response(JSON.stringify(refusal), {
@@ -74,7 +71,7 @@ function answer(refusal: Refusal | Refusal[]): Response {
   });
 }
 
-/** Returns the answers in an event stream as JSON, without the notifications between them. */
+/** Converts an event stream to JSON, without its notifications. */
 export async function asJson(response: Response): Promise<Response> {
   const { status, headers } = response;
   const messages = (await response.text()).split(/\r?\n/)

@@ -1,6 +1,6 @@
 /**
- * Reads what clients send. The SDK refuses a message that is not quite as the protocol says with the
- * id null, so that the client waits forever, and parameters that do not fit with a dump of its own.
+ * Reads clients' messages. The SDK answers a slightly invalid message with the id null, so that the
+ * client waits forever, and invalid parameters with a dump.
  */
 import type * as z from "zod";
 import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types";
@@ -25,7 +25,7 @@ type Fields = Record<string, unknown>;
 const INVALID_REQUEST = -32600;
 const INVALID_PARAMS = -32602;
 
-/** The requests whose parameters are checked, by their methods. */
+/** Requests with checked parameters, by method. */
 const REQUESTS: Readonly<Record<string, z.ZodType>> = {
   "initialize": InitializeRequestSchema,
   "tools/list": ListToolsRequestSchema,
@@ -41,17 +41,16 @@ const REQUESTS: Readonly<Record<string, z.ZodType>> = {
   "logging/setLevel": SetLevelRequestSchema,
 };
 
-/** The answer to a message that cannot be taken. */
+/** The answer to an invalid message. */
 export interface Refusal {
   jsonrpc: "2.0";
   id: string | number | null;
   error: { code: number; message: string };
 }
 
-/** A message as the SDK takes it, or why it cannot be taken. */
+/** A message for the SDK, or a refusal. */
 export type Incoming = { message: JSONRPCMessage } | { refusal: Refusal };
 
-/** Reads one message. */
 export function readMessage(value: unknown): Incoming {
   const message = tidied(value);
   const parsed = JSONRPCMessageSchema.safeParse(message);
@@ -65,7 +64,7 @@ export function readMessage(value: unknown): Incoming {
   return refused(message, INVALID_PARAMS, `${method}: ${path.join(".")}: ${expected}`);
 }
 
-/** Returns an answer to a message with its id, if it has a usable one. */
+/** Refuses a message, with its id if usable. */
 function refused(value: unknown, code: number, message: string): Incoming {
   const id = isObject(value) && (typeof value.id === "string" || Number.isInteger(value.id))
     ? value.id as string | number
@@ -73,7 +72,7 @@ function refused(value: unknown, code: number, message: string): Incoming {
   return { refusal: { jsonrpc: "2.0", id, error: { code, message } } };
 }
 
-/** Leaves out parameters that are null, and what svc could not use anyway. */
+/** Drops null parameters and an unusable progress token. */
 function tidied(value: unknown): unknown {
   if (!isObject(value) || typeof value.method !== "string") return value;
   const { params, ...rest } = value;
@@ -85,7 +84,7 @@ function tidied(value: unknown): unknown {
   return { ...rest, params: { ...Object.fromEntries(all), ...meta } };
 }
 
-/** Without a usable token, a request has no progress. */
+/** A request without a usable token gets no progress. */
 function withUsableToken({ progressToken, ...rest }: Fields): Fields {
   return typeof progressToken === "string" || Number.isInteger(progressToken)
     ? { ...rest, progressToken }

@@ -1,4 +1,4 @@
-/** Finds out which revision of MCP the client of a connection speaks. */
+/** Detects the MCP revision of a connection's client. */
 import type { Receiver } from "../rpc/connection.ts";
 
 /** Later revisions have no sessions. */
@@ -6,17 +6,14 @@ export const LAST_WITH_SESSIONS = "2025-11-25";
 
 const VERSION_KEY = "io.modelcontextprotocol/protocolVersion";
 
-export interface LineServers {
-  /** Opens a server for clients with sessions. */
+interface LineServers {
+  /** For clients with sessions. */
   withSession(): Promise<Receiver>;
-  /** Opens a server for clients of later revisions. */
+  /** For clients of later revisions. */
   stateless(): Promise<Receiver>;
 }
 
-/**
- * Gives each message of a connection to a server that the client understands. The first message
- * decides; `initialize` begins a session even after a client has asked what else there is.
- */
+/** Picks a server by the first message; `initialize` may still begin a session later. */
 export class LineEntry implements Receiver {
   readonly #servers: LineServers;
   #server: Promise<Receiver> | undefined;
@@ -44,7 +41,7 @@ export class LineEntry implements Receiver {
   }
 }
 
-/** Returns what a message says about its revision. */
+/** The revision and method in a message. */
 function claimOf(text: string): { method?: unknown; version: string } {
   try {
     const { method, params } = JSON.parse(text) ?? {};

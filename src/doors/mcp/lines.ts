@@ -1,11 +1,11 @@
 import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport";
 import type { Receiver, Send } from "../rpc/connection.ts";
-import { readMessage } from "./incoming.ts";
+import { type Incoming, readMessage } from "./incoming.ts";
 
 const PARSE_ERROR = -32700;
 
-/** MCP over a connection with one message per line. */
+/** MCP with one message per line. */
 export class LineTransport implements Transport, Receiver {
   readonly #send: Send;
   #closed = false;
@@ -21,7 +21,7 @@ export class LineTransport implements Transport, Receiver {
     return Promise.resolve();
   }
 
-  /** Resolves when the peer has read enough to receive more. */
+  /** Resolves when the peer can receive more. */
   async send(message: JSONRPCMessage): Promise<void> {
     if (!this.#closed) await this.#send(JSON.stringify(message));
   }
@@ -35,13 +35,7 @@ export class LineTransport implements Transport, Receiver {
   }
 
   async receive(text: string): Promise<void> {
-    let message: unknown;
-    try {
-      message = JSON.parse(text);
-    } catch {
-      return await this.#refuse(PARSE_ERROR, "the message is not valid JSON");
-    }
-    const read = readMessage(message);
+    const read = readText(text);
     if ("message" in read) this.onmessage?.(read.message);
     else if (!this.#closed) await this.#send(JSON.stringify(read.refusal));
   }
@@ -49,9 +43,15 @@ export class LineTransport implements Transport, Receiver {
   dispose(): void {
     this.close();
   }
+}
 
-  async #refuse(code: number, message: string): Promise<void> {
-    if (this.#closed) return;
-    await this.#send(JSON.stringify({ jsonrpc: "2.0", id: null, error: { code, message } }));
+function readText(text: string): Incoming {
+  let message: unknown;
+  try {
+    message = JSON.parse(text);
+  } catch {
+    const error = { code: PARSE_ERROR, message: "the message is not valid JSON" };
+    return { refusal: { jsonrpc: "2.0", id: null, error } };
   }
+  return readMessage(message);
 }

@@ -1,4 +1,4 @@
-/** Passes a body on to its reader and counts how much of it is unread. */
+/** Passes a body on and counts its unread bytes. */
 export class Outgoing {
   readonly readable: ReadableStream<Uint8Array>;
   readonly #source: ReadableStreamDefaultReader<Uint8Array>;
@@ -9,7 +9,7 @@ export class Outgoing {
   #closed = false;
   #wake: (() => void) | undefined;
 
-  /** @param onChange called when something was read and when the body has ended */
+  /** @param onChange called after each read and at the end */
   constructor(source: ReadableStream<Uint8Array>, onChange: () => void) {
     this.#source = source.getReader();
     this.#onChange = onChange;
@@ -20,17 +20,16 @@ export class Outgoing {
     this.#take();
   }
 
-  /** The number of unread bytes. */
   get unread(): number {
     return this.#unread;
   }
 
-  /** Whether its reader has all of it, or has disconnected. */
+  /** Whether the reader has everything, or has disconnected. */
   get closed(): boolean {
     return this.#closed;
   }
 
-  /** Takes everything that is written, so that nothing waits where it cannot be counted. */
+  /** Takes all data at once, so that it can be counted. */
   async #take(): Promise<void> {
     try {
       for (let read; !(read = await this.#source.read()).done;) {
@@ -39,7 +38,7 @@ export class Outgoing {
         this.#wake?.();
       }
     } catch {
-      // Everything written before is still passed on.
+      // Earlier data is still passed on.
     }
     this.#ended = true;
     this.#wake?.();

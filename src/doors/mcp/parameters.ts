@@ -1,7 +1,4 @@
-/**
- * Descriptions of parameters whose verbs have none for them: names that mean the same everywhere,
- * so that each is described once.
- */
+/** Descriptions of common parameters, for verbs that have none. */
 export const PARAMETERS: Readonly<Record<string, string>> = {
   action: "What to do when it fits",
   ac_id: "The id of an acceptance criterion; default: all",
@@ -44,7 +41,6 @@ export const PARAMETERS: Readonly<Record<string, string>> = {
   session_id: "The id of a session, from session.start or session.list",
   since: "Only what happened at this time or later, in ISO 8601",
   since_seq: "The seq of the last event that you have",
-  skill_pack: "The name of a skill that the model is told at once",
   state: "Only tasks in this state",
   status: "Only missions with this status",
   sub: "The number from the answer to the subscription",

@@ -1,4 +1,4 @@
-/** Ready-made requests that a person selects in an MCP client. */
+/** Prompts for a person to select in an MCP client. */
 import type { GetPromptResult, Prompt, PromptMessage } from "@modelcontextprotocol/sdk/types";
 import { SvcError } from "../../protocol/errors.ts";
 import { type Calling, callVerb } from "../call.ts";
@@ -8,16 +8,15 @@ import { uri } from "./uris.ts";
 
 type Arguments = Readonly<Record<string, string>>;
 
-/** What a prompt can use. */
 interface Maker {
   calling: Calling;
-  /** Returns the client's name for a verb's tool. */
+  /** The client's name for a verb's tool. */
   tool(verb: string): string;
 }
 
 interface Definition {
   description: string;
-  /** Its arguments with their descriptions; those that end in `?` are optional. */
+  /** Descriptions by name; names that end in `?` are optional. */
   arguments: Readonly<Record<string, string>>;
   make(args: Arguments, maker: Maker): PromptMessage[] | Promise<PromptMessage[]>;
 }
@@ -102,7 +101,6 @@ const PROMPTS: Readonly<Record<string, Definition>> = {
   },
 };
 
-/** Lists the prompts. */
 export function listPrompts(): Prompt[] {
   return Object.entries(PROMPTS).map(([name, { description, arguments: args }]) => ({
     name,
@@ -115,18 +113,13 @@ export function listPrompts(): Prompt[] {
   }));
 }
 
-/** Reports whether a prompt has an argument of that name. */
+/** Whether a prompt has an argument. */
 export function hasArgument(prompt: string, argument: string): boolean {
   const { arguments: args = {} } = PROMPTS[prompt] ?? {};
   return argument in args || `${argument}?` in args;
 }
 
-/**
- * Fills in a prompt.
- *
- * @throws {SvcError} validation for an unknown prompt or a missing argument; any error of reading
- * resources
- */
+/** Fills in a prompt. @throws {SvcError} validation; any error of reading resources */
 export async function getPrompt(
   name: string,
   args: Arguments,

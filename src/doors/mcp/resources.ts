@@ -1,4 +1,4 @@
-/** The resources for MCP clients: sessions with their transcripts and journals, tasks, missions. */
+/** Resources: sessions with transcripts and journals, tasks, missions. */
 import type {
   ReadResourceResult,
   Resource,
@@ -8,11 +8,11 @@ import { SvcError } from "../../protocol/errors.ts";
 import { type Calling, callVerb, runVerb } from "../call.ts";
 import { type Collection, collectionsOf, parseUri, uri } from "./uris.ts";
 
-/** Sessions on one page of the list. */
+/** Sessions per page. */
 const PAGE = 50;
-/** The most characters of a transcript, approximately. */
+/** Approximate limit of a transcript's characters. */
 const TEXT_MAX = 1024 * 1024;
-/** The most records of a journal in one answer, and the default. */
+/** Records of a journal in one answer: limit and default. */
 const RECORDS_MAX = 2_000;
 const RECORDS = 200;
 const JSON_TYPE = "application/json";
@@ -20,7 +20,7 @@ const NDJSON_TYPE = "application/x-ndjson";
 
 type Content = ReadResourceResult["contents"][number];
 
-/** Lists the fixed resources and those of the sessions, newest session first. */
+/** Lists fixed resources and those of sessions, newest session first. */
 export async function listResources(
   calling: Calling,
   cursor: string | undefined,
@@ -72,7 +72,6 @@ function sessionResources({ id, title, workdir }: { id: string; title: string; w
   ];
 }
 
-/** Lists the resource templates. */
 export function resourceTemplates({ dispatcher }: Pick<Calling, "dispatcher">): ResourceTemplate[] {
   return [
     ...collectionsOf(dispatcher.verbs).map(({ name, param }) => ({
@@ -104,11 +103,7 @@ export function resourceTemplates({ dispatcher }: Pick<Calling, "dispatcher">): 
   ];
 }
 
-/**
- * Reads a resource.
- *
- * @throws {SvcError} not_found, validation, and any error of its verb
- */
+/** Reads a resource. @throws {SvcError} not_found, validation, and any error of its verb */
 export async function readResource(address: string, calling: Calling): Promise<Content> {
   const at = parseUri(address);
   const json = async (verb: string, params: Record<string, unknown>): Promise<Content> => ({

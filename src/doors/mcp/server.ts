@@ -1,4 +1,4 @@
-/** The MCP server of one client, which answers requests with the verbs. */
+/** The MCP server of one client. */
 import type { CatalogChoice } from "../../protocol/schemas/mcp.ts";
 import type { Server as SdkServer } from "@modelcontextprotocol/sdk/server/index";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport";
@@ -31,20 +31,17 @@ import {
 import { callTool, noSuchTool } from "./tool_call.ts";
 import { Watches } from "./watches.ts";
 
-export interface McpServerOptions {
+interface McpServerOptions {
   dispatcher: Dispatcher;
   catalogs: Catalogs;
   choice: CatalogChoice;
   transport: Transport;
-  /**
-   * Resolves when the client has read enough to receive more notifications; undefined when it has.
-   */
+  /** Resolves when the client can receive more notifications; undefined when it can. */
   pressure(): Promise<void> | undefined;
-  /** Called when the transport has ended. */
   onClosed?(): void;
 }
 
-/** What the SDK provides about a request besides its parameters. */
+/** Further parts of a request from the SDK. */
 interface Extra {
   signal: AbortSignal;
   _meta?: { progressToken?: string | number };
@@ -55,10 +52,10 @@ interface Extra {
 }
 
 const VIA = "mcp";
-/** The error code of a missing resource (MCP, Resources, Error Handling). */
+/** Code of a missing resource (MCP, Resources, Error Handling). */
 const RESOURCE_NOT_FOUND = -32002;
 
-/** What the tools are for that a client needs first, by their verbs. */
+/** The tools that a client needs first, by verb. */
 const FIRST_TOOLS: readonly [verb: string, does: string][] = [
   ["session.start", "starts a session"],
   ["session.send", "sends it a message"],
@@ -67,7 +64,7 @@ const FIRST_TOOLS: readonly [verb: string, does: string][] = [
   ["session.answer", "answers those that are questions"],
 ];
 
-/** Returns what a client is told about its tools, with the names that it has for them. */
+/** Describes the tools to a client, with its names for them. */
 export function aboutTools(catalog: Catalog): string {
   const offered = new Set(catalog.tools.map(({ name }) => name));
   const first = FIRST_TOOLS.map(([verb, does]) => [catalog.tool(verb), does])
@@ -80,7 +77,6 @@ export function aboutTools(catalog: Catalog): string {
 const ABOUT_SUBSCRIPTIONS = "Subscriptions deliver their events as log messages " +
   "(notifications/message, level info), and so is their end.";
 
-/** One client's server; ends with its transport. */
 export class McpServer {
   readonly #options: McpServerOptions;
   readonly #server: SdkServer;
@@ -91,7 +87,7 @@ export class McpServer {
     this.#options = options;
     this.#server = new Server({ name: "svc", version: VERSION }, {
       capabilities: {
-        // Sent by svc mcp-serve when a daemon of another version has taken over.
+        // Sent by svc mcp-serve after a change of the daemon's version.
         tools: { listChanged: true },
         resources: { subscribe: true },
         prompts: {},
@@ -112,7 +108,6 @@ export class McpServer {
     this.#handle();
   }
 
-  /** Serves a transport until it ends. */
   static async serve(options: McpServerOptions): Promise<McpServer> {
     const server = new McpServer(options);
     server.#server.onclose = () => {
@@ -124,18 +119,18 @@ export class McpServer {
     return server;
   }
 
-  /** Ends the transport: running calls are cancelled, subscriptions end. */
+  /** Ends the transport, its running calls and subscriptions. */
   async close(): Promise<void> {
     await this.#server.close();
   }
 
-  // ── what is asked ────────────────────────────────────────────────────────────────────────────
+  // ── requests ─────────────────────────────────────────────────────────────────────────────────
 
   #handle(): void {
     const { dispatcher } = this.#options;
     const server = this.#server;
     server.setRequestHandler(InitializeRequestSchema, async (request) => {
-      // The tools have names that the client's own name decides.
+      // The client's name determines the tools' names.
       const answer = await server["_oninitialize"](request);
       return { ...answer, instructions: `${aboutTools(this.#catalog)} ${ABOUT_SUBSCRIPTIONS}` };
     });
@@ -175,7 +170,7 @@ export class McpServer {
     });
   }
 
-  /** The tools as this client needs them, once it has said who it is. */
+  /** The tools for this client, once its name is known. */
   get #catalog(): Catalog {
     const { catalogs, choice } = this.#options;
     return catalogs.for(choice, this.#server.getClientVersion()?.name);
@@ -189,7 +184,7 @@ export class McpServer {
     const push = this.#subscriptions.channel();
     const caller: Caller = { via: VIA, push };
     const result = await callTool({ verb, args, catalog, dispatcher, caller, call: call(extra) });
-    // The answer is sent within this turn of the event loop; events follow it.
+    // The answer is sent in this turn of the event loop; events follow it.
     setImmediate().then(() => push.start());
     return result;
   }
@@ -199,7 +194,7 @@ export class McpServer {
     return { dispatcher, caller: { via: VIA }, call: call(extra) };
   }
 
-  // ── what is told ─────────────────────────────────────────────────────────────────────────────
+  // ── notifications ────────────────────────────────────────────────────────────────────────────
 
   async #push(data: Record<string, unknown>): Promise<void> {
     const { transport, pressure } = this.#options;
@@ -212,10 +207,7 @@ export class McpServer {
     await pressure();
   }
 
-  /**
-   * Ignores errors of a client that has disconnected: its transport has ended, and with it
-   * everything here.
-   */
+  /** Ignores errors of a client that has disconnected. */
   async #tell(sent: Promise<void>): Promise<void> {
     await sent.catch(() => {});
   }
@@ -238,7 +230,7 @@ function eventParams(sub: number, event: Pushed): Record<string, unknown> {
   return { sub, bus_seq, session_id, seq, at, type, data: JSON.parse(data_json) };
 }
 
-/** Answers a request; errors become errors of the protocol. */
+/** Converts errors to MCP errors. */
 async function answered<T>(work: () => Promise<T>, not_found?: number): Promise<T> {
   try {
     return await work();

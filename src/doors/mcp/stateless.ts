@@ -1,6 +1,6 @@
 /**
- * MCP without sessions: revision 2026-07-28, in which each request says who sends it. Nothing is
- * kept between two requests, so nothing is sent without one: subscriptions need another door.
+ * MCP without sessions (revision 2026-07-28): each request names its client, and nothing is kept
+ * between requests. There are no subscriptions.
  */
 import type { CatalogChoice } from "../../protocol/schemas/mcp.ts";
 import type { ListToolsResult, ServerContext, Transport } from "@modelcontextprotocol/server";
@@ -17,28 +17,26 @@ import { listResources, readResource, resourceTemplates } from "./resources.ts";
 import { callTool, noSuchTool } from "./tool_call.ts";
 import { aboutTools } from "./server.ts";
 
-/** What its servers answer with. */
-export interface StatelessParts {
+interface StatelessParts {
   dispatcher: Dispatcher;
   catalogs: Catalogs;
 }
 
-export interface StatelessOptions extends StatelessParts {
-  /** The largest request body in bytes. */
+interface StatelessOptions extends StatelessParts {
+  /** Bytes. */
   body_max: number;
-  /** Returns the choice in an address. @throws {SvcError} validation. */
+  /** Returns the choice in a URL. @throws {SvcError} validation */
   choiceOf(url: string): CatalogChoice;
 }
 
-/** Answers requests over HTTP. */
 export type StatelessHandler = Pick<ReturnType<typeof createMcpHandler>, "fetch" | "close">;
 
 const VIA = "mcp";
 const INVALID_PARAMS = -32602;
-/** The most streams that wait for changes of lists, which do not change. */
+/** Most streams that wait for changes of lists; the lists never change. */
 const LISTENERS_MAX = 64;
 
-/** Returns a handler of requests whose Host, Origin and token are accepted. */
+/** Returns a handler of accepted requests. */
 export function statelessHandler(options: StatelessOptions): StatelessHandler {
   const { body_max, choiceOf } = options;
   return createMcpHandler(
@@ -47,7 +45,6 @@ export function statelessHandler(options: StatelessOptions): StatelessHandler {
   );
 }
 
-/** Serves a transport until it ends. */
 export function serveStateless(
   parts: StatelessParts,
   choice: CatalogChoice,
@@ -60,7 +57,7 @@ export function serveStateless(
   });
 }
 
-/** Returns the server of one request, or of one connection. */
+/** Creates the server of one request or connection. */
 function serverFor(
   { dispatcher, catalogs }: StatelessParts,
   choice: CatalogChoice,
@@ -117,7 +114,7 @@ function call({ mcpReq: { signal, _meta, notify } }: ServerContext): Call {
   };
 }
 
-/** Answers a request; errors become errors of the protocol. */
+/** Converts errors to MCP errors. */
 async function answered<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

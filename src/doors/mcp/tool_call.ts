@@ -1,4 +1,4 @@
-/** Runs a tool: its verb, and the envelope around the answer (contract.md section 4). */
+/** Runs a tool's verb and wraps its answer (contract.md section 4). */
 import type * as z from "zod";
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types";
 import { nearestOf } from "../../base/nearest.ts";
@@ -9,7 +9,7 @@ import type { Calling } from "../call.ts";
 import { type Catalog, isOffered, type LINKS } from "./catalog.ts";
 import { COLLECTIONS, SESSION_PARTS, uri } from "./uris.ts";
 
-export interface ToolCall extends Calling {
+interface ToolCall extends Calling {
   verb: Verb;
   args: Record<string, unknown>;
   catalog: Catalog;
@@ -19,13 +19,13 @@ type Links = z.output<typeof LINKS>;
 
 type Fields = Record<string, unknown>;
 
-/** The most characters of an answer, which has them twice: more than a model takes. */
+/** Most characters of an answer, which contains them twice: more than a model takes. */
 const TEXT_MAX = 1024 * 1024;
 
-/** Replaces values in a result that models must not see. */
+/** Replaces values that models must not see. */
 const WITHHELD = "[withheld over MCP]";
 
-/** Runs a tool; an error becomes an answer with `isError`. */
+/** Runs a tool; errors become answers with `isError`. */
 export async function callTool(tool: ToolCall): Promise<CallToolResult> {
   const { verb, args, catalog, dispatcher, caller, call } = tool;
   let held: Held | undefined;
@@ -39,7 +39,7 @@ export async function callTool(tool: ToolCall): Promise<CallToolResult> {
   } catch (thrown) {
     const error = toSvcError(thrown);
     if (verb.legacy) return { content: [{ type: "text", text: withHint(error) }], isError: true };
-    // Without links to resources in the arguments, which may not exist.
+    // No links from the arguments: those resources may not exist.
     const links = linksOf(verb, {}, {});
     const failure = { ok: false, error_code: error.code, error_message: withHint(error), links };
     return { ...answer(failure), isError: true };
@@ -48,7 +48,7 @@ export async function callTool(tool: ToolCall): Promise<CallToolResult> {
   }
 }
 
-/** Returns the message for a tool that does not exist, with the nearest name. */
+/** The message for an unknown tool, with the nearest name. */
 export function noSuchTool(name: string, { tools }: Catalog): string {
   const nearest = nearestOf(name, tools.map((tool) => tool.name));
   return `there is no tool ${name}${nearest === undefined ? "" : `; did you mean ${nearest}?`}`;
@@ -80,10 +80,7 @@ function withoutSecrets(result: unknown, { secrets = [] }: Verb): Fields {
   return { ...data, ...Object.fromEntries(secrets.map((name) => [name, WITHHELD])) };
 }
 
-/**
- * Returns the links of an answer: to the resources in its data or arguments, otherwise to the list
- * of its namespace.
- */
+/** Links to the resources in data or arguments, otherwise to the list of the namespace. */
 function linksOf({ name, replaces }: Verb, args: Fields, data: Fields): Links | undefined {
   const deprecations = replaces === undefined ? [] : [replaces];
   for (const { name: collection, param } of COLLECTIONS) {

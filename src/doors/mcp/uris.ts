@@ -1,13 +1,13 @@
-/** The addresses of resources, such as `svc://sessions/{session_id}`. */
+/** URIs of resources, such as `svc://sessions/{session_id}`. */
 import { SvcError } from "../../protocol/errors.ts";
 import type { Verb } from "../../verbs/define.ts";
 
-/** A kind of resource with a list and an address for each item. */
+/** A list of resources of one kind. */
 export interface Collection {
   readonly name: "sessions" | "missions" | "tasks";
-  /** The parameter with an item's id. */
+  /** Parameter for an item's id. */
   readonly param: "session_id" | "mission_id" | "task_id";
-  /** The verbs that return the list, and one item. */
+  /** Verbs for the list and for one item. */
   readonly list: string;
   readonly get: string;
 }
@@ -18,28 +18,27 @@ export const COLLECTIONS: readonly Collection[] = [
   { name: "tasks", param: "task_id", list: "task.list", get: "task.get" },
 ];
 
-/** The resources of a session below its own address. */
+/** Resources below a session's URI. */
 export const SESSION_PARTS = ["transcript", "journal"] as const;
 
-/** A parsed address. */
-export type Address =
+type Address =
   | { kind: "list"; collection: Collection }
   | { kind: "one"; collection: Collection; id: string }
   | { kind: "transcript"; session_id: string }
   | { kind: "journal"; session_id: string; since_seq?: number }
   | { kind: "lane"; session_id: string; lane_id: string };
 
-/** Returns the address of a collection, of an item, or of a part of it. */
+/** URI of a collection, an item, or a part of it. */
 export function uri(collection: Collection["name"], ...parts: string[]): string {
   return [`svc://${collection}`, ...parts.map(encodeURIComponent)].join("/");
 }
 
-/** Returns the collections whose verbs exist. */
+/** Collections whose verbs exist. */
 export function collectionsOf(verbs: ReadonlyMap<string, Verb>): Collection[] {
   return COLLECTIONS.filter(({ list, get }) => verbs.has(list) && verbs.has(get));
 }
 
-/** @throws {SvcError} not_found for an unknown address; validation for an invalid since_seq */
+/** @throws {SvcError} not_found for an unknown URI; validation for an invalid since_seq */
 export function parseUri(text: string): Address {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const collection = url?.protocol === "svc:"

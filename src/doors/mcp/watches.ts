@@ -3,9 +3,9 @@ import { Subscriptions } from "../../verbs/subscriptions.ts";
 import { type Calling, callVerb } from "../call.ts";
 import { parseUri } from "./uris.ts";
 
-/** The most resources that one client may watch. */
+/** Most resources watched per client. */
 const WATCHES_MAX = 256;
-/** The shortest interval between two reports about a resource. */
+/** Shortest interval between two reports about a resource. */
 const EVERY_MS = 200;
 
 interface Watch {
@@ -13,27 +13,26 @@ interface Watch {
   timer?: number;
 }
 
-/** The resources whose changes are reported to one client. */
+/** Reports changes of resources to one client. */
 export class Watches {
   readonly #updated: (uri: string) => void;
   #watches = new Map<string, Watch>();
 
-  /** @param updated called with the address of a resource that has changed */
+  /** @param updated called with the URI of a changed resource */
   constructor(updated: (uri: string) => void) {
     this.#updated = updated;
   }
 
   /**
-   * Reports the changes of a session's resource from now on; a second call changes nothing.
+   * Watches a session's resource; a second call changes nothing.
    *
-   * @throws {SvcError} validation for a resource that is not a session's; not_found; conflict when
-   * there are too many
+   * @throws {SvcError} validation for other resources; not_found; conflict when there are too many
    */
   async add(uri: string, calling: Calling): Promise<void> {
     const watch: Watch = {
       subscriptions: new Subscriptions({
         event: () => this.#changed(uri, watch),
-        // The end of the session has been reported like every other event.
+        // The session's end was reported like other events.
         ended: () => {},
       }),
     };
@@ -52,7 +51,7 @@ export class Watches {
     push.start();
   }
 
-  /** Stops reporting; does nothing for a resource that is not watched. */
+  /** Stops watching, if it is watched. */
   remove(uri: string): void {
     const watch = this.#watches.get(uri);
     if (watch === undefined) return;

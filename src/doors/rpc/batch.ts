@@ -1,26 +1,23 @@
-/** The messages of a JSON-RPC batch, answered together. Loaded at the first one. */
+/** Answers JSON-RPC batches. Loaded lazily. */
 import { BATCH_ANSWER_MAX } from "../../verbs/define.ts";
 
-/** The most messages of a batch in progress at once. */
+/** Messages of a batch in progress. */
 const AT_ONCE = 16;
-/** The size of an answer for which a batch always has space, in characters. */
+/** A batch always has room for answers up to this size, in characters. */
 const SMALL = 64 * 1024;
 
-/** How the messages of a batch are answered. */
-export interface BatchOptions {
-  /** Undefined for a notification. */
+interface BatchOptions {
+  /** Returns undefined for a notification. */
   answerOne(message: unknown): Promise<string | undefined>;
-  /** The answer to a message for whose answer there is no space. */
+  /** The answer when there is no room. */
   tooLarge(message: unknown, what: string): string;
-  /** Whether answers can be large: they are made one after the other. */
+  /** Whether answers can be large; then they are made one by one. */
   large: boolean;
 }
 
 /**
- * Answers the messages of a batch while there is space for answers. Every call that was made gets
- * an answer, if only an error about its size; calls beyond the limit are not made.
- *
- * @returns the answer's text; undefined when there is none (only notifications)
+ * Answers a batch. Every call that was made gets an answer, if only an error on its size; without
+ * room, further calls are not made. Returns undefined for notifications only.
  */
 export async function answerBatch(
   messages: readonly unknown[],

@@ -1,7 +1,4 @@
-/**
- * JSON-RPC 2.0 over any transport (contract.md section 4): converts the text of a message or batch
- * into the text of the answer.
- */
+/** JSON-RPC 2.0 over any transport (contract.md section 4): answers messages and batches. */
 import { InvalidParams, type SvcCode, type SvcError, toSvcError } from "../../protocol/errors.ts";
 import {
   type Abortable,
@@ -13,7 +10,7 @@ import {
 } from "../../verbs/define.ts";
 import { joined, sizeOf, type Text } from "../../base/text_slices.ts";
 
-/** Characters of an answer that is passed on in parts. */
+/** Answers with more characters are passed on in parts. */
 const LONG = 64 * 1024;
 
 const PARSE_ERROR = -32700;
@@ -22,12 +19,12 @@ const METHOD_NOT_FOUND = -32601;
 const INVALID_PARAMS = -32602;
 const INTERNAL = -32603;
 
-/** The most messages in a batch, so that the answers to 8 MiB of requests do not take gigabytes. */
+/** Most messages in a batch, so that answers to 8 MiB of requests do not take gigabytes. */
 export const BATCH_MAX = 1000;
-/** The most characters in one answer. */
+/** Most characters in one answer. */
 export const ANSWER_MAX = 64 * 1024 * 1024;
 
-/** The numbers of the codes on the wire. */
+/** JSON-RPC numbers of the codes. */
 export const NUMBERS: Record<SvcCode, number> = {
   validation: -32001,
   not_found: -32002,
@@ -50,7 +47,6 @@ export const NUMBERS: Record<SvcCode, number> = {
   internal: INTERNAL,
 };
 
-/** Returns the error object of an answer. */
 export function rpcError(error: SvcError): Record<string, unknown> {
   return {
     code: error instanceof InvalidParams ? INVALID_PARAMS : NUMBERS[error.code],
@@ -59,7 +55,7 @@ export function rpcError(error: SvcError): Record<string, unknown> {
   };
 }
 
-/** Returns the `$/event` notification for a subscription. */
+/** The `$/event` notification of a subscription. */
 export function eventFrame(sub: number, event: Pushed): string {
   const { bus_seq, session_id, seq, at, type, data_json } = event;
   return `{"jsonrpc":"2.0","method":"$/event","params":{"sub":${sub},` +
@@ -68,7 +64,7 @@ export function eventFrame(sub: number, event: Pushed): string {
     `"at":"${at}","type":"${type}","data":${data_json}}}`;
 }
 
-/** Returns the notification that a subscription ended by itself. */
+/** The notification that a subscription ended by itself. */
 export function subscriptionEndedFrame(sub: number, error: SvcError | undefined): string {
   const params = { sub, error: error && rpcError(error) };
   return JSON.stringify({ jsonrpc: "2.0", method: "$/subscription_ended", params });
@@ -77,8 +73,7 @@ export function subscriptionEndedFrame(sub: number, error: SvcError | undefined)
 /**
  * Answers a message or a batch.
  *
- * @param sending passes the answer's text on, and resolves when the peer has it; not called when there
- * is none (only notifications)
+ * @param sending sends the answer; resolves when the peer has it. Not called for notifications only
  * @param cut ends the connection of a peer that does not read
  */
 export async function answer(
@@ -123,7 +118,7 @@ export async function answer(
   }
 }
 
-/** Who asks, and what answers. */
+/** The caller and the dispatcher. */
 export interface Answering {
   dispatcher: Dispatcher;
   caller: Caller;
@@ -196,7 +191,7 @@ function isRequest(message: unknown): message is Request {
     (params === undefined || (typeof params === "object" && params !== null));
 }
 
-/** Returns the id of an invalid request, if it has one. */
+/** The id of an invalid request, if any. */
 function idOf(message: unknown): string | number | null {
   const id = (message as { id?: unknown } | null)?.id;
   return typeof id === "string" || typeof id === "number" ? id : null;

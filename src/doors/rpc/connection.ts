@@ -3,21 +3,20 @@ import { answer, eventFrame, subscriptionEndedFrame } from "./codec.ts";
 import type { Text } from "../../base/text_slices.ts";
 import { Subscriptions } from "../../verbs/subscriptions.ts";
 
-/** The most calls of a connection in progress; with more, it is not read. */
+/** Calls in progress above which a connection is not read. */
 export const CALLS_MAX = 1_000;
 
-/** Sends the text of one message to the peer. A promise means back-pressure. */
+/** Sends a message. A returned promise means back-pressure. */
 export type Send = (text: Text) => void | Promise<void>;
 
-/** The receiving end of a long-lived connection. */
 export interface Receiver {
-  /** Takes one message or batch and answers it. */
+  /** Answers one message or batch. */
   receive(text: string): Promise<void>;
-  /** Call it when the peer has disconnected. */
+  /** Call when the peer has disconnected. */
   dispose(): void;
 }
 
-/** One long-lived JSON-RPC peer: a socket or WebSocket connection with its subscriptions. */
+/** A JSON-RPC peer on a socket or WebSocket, with its subscriptions. */
 export class Connection implements Receiver {
   readonly #dispatcher: Dispatcher;
   readonly #via: Caller["via"];
@@ -38,7 +37,6 @@ export class Connection implements Receiver {
     });
   }
 
-  /** Answers one message or batch. */
   async receive(text: string): Promise<void> {
     const push = this.#subscriptions.channel();
     const caller: Caller = { via: this.#via, push };
@@ -55,7 +53,7 @@ export class Connection implements Receiver {
     if (!this.#gone.signal.aborted) push.start();
   }
 
-  /** Ends its subscriptions and aborts its running calls, because the peer has disconnected. */
+  /** Ends subscriptions and aborts running calls. */
   dispose(): void {
     this.#gone.abort();
     this.#subscriptions.close();

@@ -3,11 +3,7 @@ import { bodyRead } from "../../base/text_slices.ts";
 import { BASE_HEADERS, JSON_HEADERS } from "../../net/answers.ts";
 import { answer, type Answering } from "./codec.ts";
 
-/**
- * Answers a message or a batch.
- *
- * @returns a response without content where there is no answer
- */
+/** Answers a message or batch; 204 without an answer. */
 export function rpcResponse(text: string, answering: Omit<Answering, "cut">): Promise<Response> {
   return new Promise((resolve, reject) => {
     const cutting = new AbortController();

@@ -1,7 +1,7 @@
 /** `/background` of a chat: lists background commands, shows the output of one, or stops it. */
 import type { CallVerb } from "../verb_types.ts";
 
-/** Bytes of output that are shown. */
+/** Bytes of output to show. */
 const TAIL = 4 * 1024;
 const HINT = "/background ID shows its output; /background stop ID stops it";
 
@@ -14,10 +14,9 @@ interface Listed {
 }
 
 /**
- * Carries it out.
+ * Runs `/background` and returns the text for the person.
  *
- * @param value what follows the command: nothing, an id, or `stop` and an id
- * @returns what to tell the person
+ * @param value nothing, an id, or `stop` and an id
  */
 export async function runBackground(
   value: string,

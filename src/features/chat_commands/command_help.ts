@@ -1,6 +1,4 @@
-/** What the commands of a chat do. */
-
-/** How each is typed, and what it does. */
+/** Usage and meaning of each chat command. */
 const COMMANDS: readonly (readonly [usage: string, what: string])[] = [
   ["/help", "show this"],
   ["/cancel", "cancel the turn"],
@@ -21,10 +19,10 @@ const COMMANDS: readonly (readonly [usage: string, what: string])[] = [
   ["/fork [TITLE]", "start a session with a copy of this conversation"],
   ["/kill", "end the session permanently"],
 ];
-/** The longest usage that has its words beside it. */
+/** Width of the usage column. */
 const BESIDE_MAX = 27;
 
-/** Lists the commands, a line for each. @param more the last ones, which only some faces have */
+/** Lists the commands, one per line. @param more further ones of some clients */
 export function commandHelp(more: readonly (readonly [string, string])[] = []): string {
   return [...COMMANDS, ...more].map(([usage, what]) =>
     `  ${usage.length > BESIDE_MAX ? usage : usage.padEnd(BESIDE_MAX)}  ${what}`

@@ -2,10 +2,7 @@
 import { EFFORTS } from "../../protocol/effort.ts";
 import type { CallVerb } from "../verb_types.ts";
 
-/**
- * `/model`, `/approval`, `/effort`, `/rename` or `/background` with what follows it; without a value,
- * it shows the setting.
- */
+/** A command such as `/model`; without a value it shows the setting. */
 export interface SettingCommand {
   setting: "model" | "approval" | "effort" | "title" | "background" | "pinned" | "archived";
   value: string;
@@ -18,17 +15,17 @@ const SETTINGS = {
   rename: "title",
   background: "background",
 } as const;
-/** How many models are listed; a router has hundreds. */
+/** A router may have hundreds. */
 const MODELS_SHOWN = 40;
 
-/** Commands without a value: what they say of a setting. */
+/** Commands without a value, and what they set. */
 const MARKS: Readonly<Record<string, SettingCommand>> = {
   "/pin": { setting: "pinned", value: "yes" },
   "/unpin": { setting: "pinned", value: "no" },
   "/archive": { setting: "archived", value: "yes" },
 };
 
-/** Reads a line that was typed; undefined when it is another one. */
+/** Parses a line; undefined for other lines. */
 export function settingCommand(line: string): SettingCommand | undefined {
   const mark = Object.hasOwn(MARKS, line.trim()) ? MARKS[line.trim()] : undefined;
   if (mark !== undefined) return mark;
@@ -38,10 +35,9 @@ export function settingCommand(line: string): SettingCommand | undefined {
 }
 
 /**
- * Carries it out.
+ * Runs the command; returns a text for the person, or undefined when the change's event tells it.
  *
- * @returns what to tell the person; undefined when the event of the change tells it.
- * @throws {SvcError} as `session.configure`, or `background.stop`.
+ * @throws {SvcError} as `session.configure` or `background.stop`
  */
 export async function runSetting(
   { setting, value }: SettingCommand,

@@ -1,20 +1,11 @@
-/**
- * How a person stops a turn: what is queued goes back to the person, so that no other turn starts. It
- * imports nothing of Deno's, so that the web app can use it.
- */
+/** Stops a turn and returns queued messages. Must not import Deno: the web app uses it. */
 import type * as z from "zod";
 import type { withdrawnMessageSchema } from "../../protocol/schemas/session.ts";
 import type { CallVerb } from "../verb_types.ts";
 
-/** A message that was taken back. */
 export type Withdrawn = z.output<ReturnType<typeof withdrawnMessageSchema>>;
 
-/**
- * Cancels the turn in flight.
- *
- * @param giveBack told the messages that were queued, if there were some
- * @throws as the verbs
- */
+/** Cancels the running turn. @param giveBack called with the queued messages, if any */
 export async function stopTurn(
   call: CallVerb,
   session_id: string,
@@ -28,7 +19,7 @@ export async function stopTurn(
   }
 }
 
-/** Returns what is then to be edited: the texts, before what was being typed. */
+/** Returns the text to edit: the messages, then what was being typed. */
 export function typedAgain(
   messages: readonly Pick<Withdrawn, "text">[],
   typed: string,

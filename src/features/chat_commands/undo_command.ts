@@ -1,10 +1,10 @@
-/** The lines of a chat that show changes of files, undo them, or fork the session. */
+/** Chat commands that show or undo changes of files, or fork the session. */
 import type * as z from "zod";
 import type { changesSchema } from "../../protocol/schemas/changes.ts";
 import { SvcError } from "../../protocol/errors.ts";
 import type { CallVerb } from "../verb_types.ts";
 
-/** `/undo`, `/redo`, `/changes` or `/fork` with the words that follow it. */
+/** A command such as `/undo`, with the words after it. */
 export interface UndoCommand {
   name: "undo" | "redo" | "changes" | "fork";
   rest: string;
@@ -14,7 +14,7 @@ const WHAT = ["files", "conversation", "both"] as const;
 const PATCH_LINES = 200;
 const FILES_SHOWN = 20;
 
-/** Reads a line that was typed; undefined when it is another one. */
+/** Parses a line; undefined for other lines. */
 export function undoCommand(line: string): UndoCommand | undefined {
   const found = /^\/(undo|redo|changes|fork)(?:\s+(\S[^]*))?$/.exec(line.trim());
   if (found === null) return undefined;
@@ -22,10 +22,9 @@ export function undoCommand(line: string): UndoCommand | undefined {
 }
 
 /**
- * Carries it out.
+ * Runs the command and returns a text for the person; undefined when the event tells it.
  *
- * @returns what to tell the person; undefined when the event tells it.
- * @throws {SvcError} validation for other words; as the verbs.
+ * @throws {SvcError} validation for unknown words; as the verbs
  */
 export async function runUndo(
   { name, rest }: UndoCommand,
@@ -61,10 +60,9 @@ function unknownWords(name: string, rest: string, hint: string): SvcError {
   return new SvcError("validation", `/${name}: cannot read ${JSON.stringify(rest)}`, { hint });
 }
 
-/** What `session.changes` returns. */
 type Changes = z.output<ReturnType<typeof changesSchema>>;
 
-/** The changes as text. @param patch_lines of the patch, at most. */
+/** The changes as text. @param patch_lines of the patch, at most */
 export function changesText(changes: Changes, patch_lines: number): string {
   const { files, files_changed, added, deleted, patch, truncated, others, excluded, problem } =
     changes;

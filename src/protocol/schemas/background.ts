@@ -1,4 +1,4 @@
-/** The output of background commands. */
+/** Output of background commands. */
 import * as z from "zod";
 
 export const outputPieceSchema = () =>

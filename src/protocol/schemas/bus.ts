@@ -1,7 +1,7 @@
-/** What the bus carries. */
+/** Events on the bus. */
 import * as z from "zod";
 
-/** An event of any session, or of the daemon. */
+/** An event of a session or of the daemon. */
 export const busEventSchema = () =>
   z.object({
     bus_seq: z.int(),

@@ -1,4 +1,4 @@
-/** What the turns of a session changed in its directory. */
+/** Changes of files by a session's turns. */
 import * as z from "zod";
 
 const counts = () => ({
@@ -7,7 +7,7 @@ const counts = () => ({
   deleted: z.int().describe("Lines"),
 });
 
-export const exclusionSchema = () =>
+const exclusionSchema = () =>
   z.object({
     path: z.string(),
     reason: z.enum(["size", "name", "unreadable", "repository", "ignored"]),
@@ -21,7 +21,7 @@ export const changedFileSchema = () =>
     deleted: z.int().optional(),
   });
 
-export const turnChangesSchema = () =>
+const turnChangesSchema = () =>
   z.object({
     turn_id: z.string(),
     message_id: z.string().describe("The message that started the turn"),

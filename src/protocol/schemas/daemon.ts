@@ -1,4 +1,4 @@
-/** What the daemon tells about itself and its machine. */
+/** The daemon, its settings and directories. */
 import * as z from "zod";
 
 export const discoverySchema = () =>
@@ -38,7 +38,7 @@ export const settingStateSchema = () =>
     restart: z.boolean().describe("Whether a new value takes effect only after a restart"),
   });
 
-/** The settings of a file. @param keys those that clients may change. */
+/** The settings of a file. @param keys those that clients may change */
 export const settingsViewSchema = <K extends string>(keys: readonly K[]) =>
   z.object({
     path: z.string(),

@@ -1,7 +1,6 @@
-/** One replacement in a file, as a model asks for it. */
+/** A replacement in a file, as a model asks for it. */
 import * as z from "zod";
 
-/** Replaces the one place of a text, or all. */
 export const editSchema = () =>
   z.strictObject({
     old_text: z.string().min(1),

@@ -3,7 +3,6 @@ import * as z from "zod";
 
 export const hash = () => z.string().regex(/^[0-9a-f]{64}$/, "must be 64 hexadecimal digits");
 
-/** What a check of the chain found. */
 export const ledgerCheckSchema = () =>
   z.object({
     records: z.int().describe("Number of records whose hashes were computed"),

@@ -1,15 +1,13 @@
 /** The options of an MCP client. */
 import * as z from "zod";
 
-/**
- * The tools offered to a client: those that only read, also those that change something, or all.
- */
+/** Tools offered to a client: those that only read, also those that change something, or all. */
 export const CAPS = ["read", "write", "all"] as const;
 
-/** The lists of tools: all that the caps allow, or the few that most work needs. */
+/** Listed tools: all that the caps allow, or the most important ones. */
 export const TOOLSETS = ["all", "core"] as const;
 
-/** A client's choice of its tools, before it is known who the client is. */
+/** A client's choice of tools. */
 export const catalogChoiceSchema = () =>
   z.object({
     caps: z.enum(CAPS).default("all")

@@ -1,8 +1,8 @@
-/** Models in daemon.toml; loaded only where there is one. */
+/** Models in daemon.toml; loaded only if there are any. */
 import * as z from "zod";
 import { EFFORTS } from "../effort.ts";
 
-/** What can be said of all models of a provider, and of single ones. */
+/** Settings for all models of a provider, or single ones. */
 const overrides = () => ({
   context_tokens: z.int().min(4_000).max(100_000_000).optional().describe(
     "Limit of a conversation with its answer",

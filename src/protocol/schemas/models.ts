@@ -1,4 +1,4 @@
-/** Providers, their models and what a call of one uses. */
+/** Providers and models. */
 import * as z from "zod";
 import { EFFORTS } from "../effort.ts";
 

@@ -1,8 +1,6 @@
-/** Questions of a session's model to the person. */
 import * as z from "zod";
 import { DESCRIPTION_MAX, LABEL_MAX, OPTIONS_MAX, QUESTION_MAX } from "../person_question.ts";
 
-/** A question as the model asks it. */
 export const personQuestionSchema = () =>
   z.strictObject({
     question: z.string().trim().min(1).max(QUESTION_MAX),

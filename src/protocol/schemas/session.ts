@@ -1,8 +1,8 @@
-/** What a session consists of, as its clients see it. */
+/** Sessions as clients see them. */
 import * as z from "zod";
 import type { Attachment } from "../attachments.ts";
 
-/** The id of a session, as a parameter or in a result. */
+/** Id of a session. */
 export const session_id = () =>
   z.string().regex(
     /^sess_[0-9A-Z]{26}$/,
@@ -60,7 +60,6 @@ export const sessionItemSchema = () =>
     reason: z.string().optional().describe("Why the session is unreadable"),
   });
 
-/** Where a session works from now on. */
 export const movedSchema = () =>
   z.object({
     moved: z.boolean().describe("False if it works there already"),
@@ -68,7 +67,6 @@ export const movedSchema = () =>
     from: z.string().describe("Where it worked before"),
   });
 
-/** A queued message that was taken back. */
 export const withdrawnMessageSchema = () =>
   z.object({
     message_id: z.string(),
@@ -99,7 +97,6 @@ export const skippedRulesSchema = () =>
     imported_by: z.string().optional().describe("The file that imports it"),
   });
 
-/** A call that waits for a decision, or a question for its answer. */
 export const fileChangeSchema = () =>
   z.object({
     path: z.string().describe("As the call names it"),
@@ -127,7 +124,7 @@ export const pendingApprovalSchema = () =>
     requested_at: z.string(),
   });
 
-/** The conversation. `M`: its messages. */
+/** A conversation with messages of type `M`. */
 export const transcriptSchema = <M>() =>
   z.object({
     messages: z.array(z.custom<M>()),

@@ -1,13 +1,13 @@
 /**
  * Control groups of commands (cgroup v2): the kernel holds a session's limits for all its commands
- * together. Needs a group that is the daemon's alone, as the unit of `svc serve --install` asks for. The
- * tree is `<the daemon's>/svc-<n>/<a command each>`; the daemon itself moves to a leaf
- * beside it, because a group with processes cannot pass controllers on.
+ * together. Needs a group delegated to the daemon, as the unit of `svc serve --install` requests.
+ * The tree is `<daemon>/svc-<n>/<command>`. The daemon itself moves to a leaf beside it, because a
+ * group with processes cannot pass controllers on.
  */
 import { dirname, join } from "@std/path";
 import type { KernelFiles } from "../os/kernel_files.ts";
 
-/** What the commands of a session may use together; 0 for no limit. */
+/** Shared by a session's commands; 0 for no limit. */
 export interface GroupLimits {
   memory_bytes: number;
   /** Processes and threads. */
@@ -16,35 +16,32 @@ export interface GroupLimits {
 
 /** The group of one command. */
 export interface CommandGroup {
-  /** A process that writes 0 to this file is in the group, with all that it starts from then on. */
+  /** A process that writes 0 to this file joins the group, with all its later children. */
   readonly join: string;
-  /** Bytes that the commands of the session use; `undefined` when that is unknown. */
+  /** Bytes used by the session's commands; `undefined` if unknown. */
   memory(): number | undefined;
-  /** Whether the kernel ended the command because its session used too much memory. */
+  /** Whether the kernel ended the command for its session's memory. */
   outOfMemory(): boolean;
-  /** Removes it, once nothing runs in it. */
+  /** Removes the group, once it is empty. */
   remove(): void;
 }
 
 const NEEDED = ["memory", "pids"];
-/** Where the daemon's own processes go. */
 const OWN = "svc-daemon";
 
-/** Where the kernel says things; tests have directories in their place. */
+/** Tests use directories in their place. */
 export interface GroupPlaces {
-  /** The groups of the daemon. */
+  /** File that names the daemon's group. */
   self: string;
-  /** Where cgroup v2 is mounted. */
   mount: string;
 }
 
-/** Returns the places for a process. */
 export function groupPlaces(pid: number): GroupPlaces {
   return { self: `/proc/${pid}/cgroup`, mount: "/sys/fs/cgroup" };
 }
 
 /**
- * Finds the group of a daemon without changing anything.
+ * Finds the group of a daemon. Changes nothing.
  *
  * @param pids the daemon's own processes
  * @returns its directory, or `{ why }`: a clause that says why it cannot be used
@@ -67,7 +64,7 @@ export function delegatedGroup(
   }
   if (!isWritable(directory)) return { why: "the daemon's group is not delegated to it" };
   const others = pidsIn(files, directory).filter((pid) => !pids.includes(pid));
-  // A terminal's group is also writable: moving the programs in it is not ours to do.
+  // A terminal's group is also writable, but its programs are not ours to move.
   return others.length === 0 ? { directory } : { why: "other programs are in the daemon's group" };
 }
 
@@ -86,13 +83,12 @@ function isWritable(directory: string): boolean {
   });
 }
 
-/** The groups of a daemon's commands. */
 export class CommandGroups {
   readonly #files: Pick<KernelFiles, "read" | "write">;
   readonly #directory: string;
-  /** By session: its group, and how many commands are in it. */
+  /** The group of each session, and its number of commands. */
   readonly #sessions = new Map<unknown, { path: string; count: number }>();
-  /** Groups that could not be removed yet, because processes of theirs were still ending. */
+  /** Groups that could not be removed yet because their processes were still ending. */
   #left: string[] = [];
   #made = 0;
 
@@ -101,7 +97,7 @@ export class CommandGroups {
     this.#directory = directory;
   }
 
-  /** Prepares the subtree. @returns `undefined` when the kernel refuses that */
+  /** Prepares the subtree. @returns `undefined` if the kernel refuses */
   static open(
     files: Pick<KernelFiles, "read" | "write">,
     directory: string,
@@ -119,9 +115,8 @@ export class CommandGroups {
   }
 
   /**
-   * Makes the group of one command in that of its session, and sets the session's limits.
-   *
-   * @returns `undefined` when that fails; the command then runs without
+   * Makes the group of one command inside its session's, and sets the session's limits. @returns
+   * `undefined` on failure; the command then runs without a group
    */
   begin(session: unknown, { memory_bytes, tasks }: GroupLimits): CommandGroup | undefined {
     const of = this.#sessions.get(session) ??
@@ -135,7 +130,8 @@ export class CommandGroups {
       this.#remove(path, ...(of.count === 0 ? [of.path] : []));
       return undefined;
     }
-    // Without swap there is no such file. All of a command ends, not one process of it.
+    // Without swap there is no such file. At the limit the whole command ends, not one of its
+    // processes.
     this.#files.write(join(of.path, "memory.swap.max"), memory_bytes > 0 ? "0" : "max");
     this.#files.write(join(path, "memory.oom.group"), "1");
     of.count++;
@@ -154,7 +150,7 @@ export class CommandGroups {
     };
   }
 
-  /** Removes groups, those inside first, and what is left of earlier ones. */
+  /** Removes groups, inner ones first, and retries earlier failures. */
   #remove(...paths: string[]): void {
     this.#left = [...this.#left, ...paths].filter((path) => !removed(path));
   }

@@ -27,19 +27,16 @@ export function openPortable(workdir: string): Rooted {
 }
 
 /**
- * {@linkcode RootedFs} through Deno's own API: resolves and checks the real path before each use,
- * and then uses the real path.
+ * {@linkcode RootedFs} through Deno's own API: resolves and checks the real path, then uses it.
  *
- * A race remains: between check and use, another process can replace a directory on the way by a
- * symlink. Deno's permissions compare paths as text, so they do not prevent that; `openat2` does,
- * where it exists.
+ * A race remains: meanwhile another process can replace a parent directory by a symlink. Deno's
+ * permissions compare paths as text, so only `openat2` prevents that.
  */
 class PortableRooted implements RootedFs {
   readonly mechanism = "realpath";
   readonly #workdir: string;
   readonly #isHidden: HiddenRule;
 
-  /** @param workdir an absolute real path */
   constructor(workdir: string, isHidden: HiddenRule) {
     this.#workdir = workdir;
     this.#isHidden = isHidden;
@@ -170,7 +167,7 @@ class PortableRooted implements RootedFs {
       if (existing === undefined) return { target };
       if (!existing.isSymlink) {
         regular(path, toStat(existing));
-        // A rename would also replace a read-only file, so this checks for write permission first.
+        // A rename would also replace a read-only file, so check for write permission first.
         Deno.openSync(target, { write: true }).close();
         return { target, existing };
       }
@@ -191,7 +188,7 @@ class PortableRooted implements RootedFs {
     return target;
   }
 
-  /** Returns the real path of a directory; creates it and its parents when missing. */
+  /** Returns the real path of a directory. Creates it and its parents if needed. */
   #directory(path: string, relative: string): string {
     let real = this.#workdir;
     let walked = "";
@@ -219,12 +216,12 @@ class PortableRooted implements RootedFs {
   }
 }
 
-/** Only Node's API accepts the flags that keep open() from waiting for a pipe's writer. */
+/** Only Node's API has the flags that keep open() from waiting for a pipe's writer. */
 const { O_RDONLY, O_NONBLOCK = 0, O_NOFOLLOW = 0 } = constants;
 
 /**
- * Reads a file that was just found to be regular. If a pipe or a link has replaced it meanwhile,
- * this neither waits nor follows it.
+ * Reads a file that was just found to be regular. Neither waits nor follows if a pipe or link has
+ * replaced it.
  */
 function readRegular(
   path: string,
@@ -287,7 +284,7 @@ function toStat(info: Deno.FileInfo): FileStat {
   };
 }
 
-/** Runs an operation and describes its expected failures in a sentence. */
+/** Turns expected failures into a {@linkcode RootedError}. */
 function guard<T>(path: string, operation: () => T): T {
   try {
     return operation();

@@ -1,6 +1,6 @@
 /**
- * Runs commands under bubblewrap, which shows them the system read-only, the workdir and nothing
- * else of the person's files; or as a plain child process when bubblewrap is not available.
+ * Runs commands under bubblewrap, which shows only the system (read-only) and the workdir; or as
+ * plain child processes without bubblewrap.
  */
 import { dirname } from "@std/path";
 import { messageOf, SvcError } from "../protocol/errors.ts";
@@ -39,109 +39,94 @@ import { type Programs, programsOf, realDirectory, withSystem } from "./toolchai
 /** `[sandbox] shell` in `daemon.toml`. */
 export type ShellSandbox = "auto" | "bubblewrap" | "none";
 
-/** Whether a command can fetch anything. */
+/** Reports whether a command can fetch anything. */
 export function reachesOut({ network, proxy }: Pick<SandboxScope, "network" | "proxy">): boolean {
   return network || proxy !== undefined;
 }
 
 /** What one command may see. */
 export interface SandboxScope {
-  /** The absolute real path of the only writable directory. */
+  /** Absolute real path of the only writable directory. */
   workdir: string;
   /** Absolute real paths that no tool may see; never the workdir itself. */
   hidden: readonly string[];
-  /** The session that it belongs to: its commands share their limits. */
+  /** The commands of a session share their limits. */
   session_id?: string;
-  /** Variables in addition to those that every command has. */
+  /** Added to the variables that every command has. */
   env?: Readonly<Record<string, string>>;
-  /** Whether the command has network access. */
   network: boolean;
   /**
-   * The Unix socket of a proxy, which is all that a command without network access can reach. Only
-   * where {@linkcode Sandbox.forwards} holds.
+   * A Unix socket, all that a command without network can reach. Needs {@linkcode
+   * Sandbox.forwards}.
    */
   proxy?: ScopeProxy;
-  /** Directories that outlive the command; without it there are none but the workdir. */
+  /** Directories that outlive the command. */
   space?: CommandSpace;
   /**
-   * For the person's own sessions: git may do its work in the repository that the workdir belongs to,
-   * where that lies outside, and commands may see the rest of the checkout.
+   * For the person's own sessions: git may work in the repository around the workdir, and commands
+   * may see the rest of the checkout.
    */
   checkout?: Checkout;
-  /** Makes the workdir read-only. */
   read_only?: boolean;
-  /**
-   * Whether it continues when the daemon dies, because an interruption would leave work half done.
-   */
+  /** Whether it outlives the daemon, because an interruption would leave work half done. */
   lasting?: boolean;
-  /** Whether its output ends with the names of processes that it leaves behind. */
+  /** Whether its output ends with the names of leftover processes. */
   names_left?: boolean;
-  /**
-   * For a command in the background: `.git` is read-only, because what it makes there, others would
-   * find while it runs.
-   */
+  /** Makes `.git` read-only, because others would see changes while it runs. */
   background?: boolean;
-  /**
-   * For a git that svc itself runs, and that runs nothing from the repository: it may change the
-   * repository's configuration.
-   */
+  /** For svc's own git that runs nothing from the repository: it may change its configuration. */
   git?: boolean;
   /**
-   * For a git that svc itself runs in a working tree below the workdir. It may start another git
-   * for a nested repository, and with it that repository's programs. So only this tree and git's
-   * own files are writable, except files that name programs.
+   * For svc's own git in a working tree below the workdir. It may start another git for a nested
+   * repository, with that repository's programs. So only this tree and git's own files are
+   * writable, except files that name programs.
    */
   git_tree?: string;
 }
 
-/** A proxy for one command. */
 export interface ScopeProxy {
-  /** Its Unix socket, outside of the sandbox. */
+  /** Outside of the sandbox. */
   path: string;
-  /** Hosts on the command's own loopback, which its programs reach without the proxy. */
+  /** Hosts on the command's own loopback, reached without the proxy. */
   direct: readonly string[];
 }
 
 /** A command line to spawn, with its whole environment. */
 export interface SandboxArgv {
-  /** The program. */
   cmd: string;
-  /** Its arguments; {@linkcode spawnArgv} opens those that are passed by descriptor. */
+  /** {@linkcode spawnArgv} opens those that are passed by descriptor. */
   args: Argument[];
-  /** Its environment; nothing else is inherited. */
+  /** Nothing else is inherited. */
   env: Record<string, string>;
-  /** Windows: the arguments form a complete command line and must not be quoted. */
+  /** Windows: `args` is a complete command line and must not be quoted. */
   raw?: boolean;
-  /** Prepares the limits that it shares with other commands, for one start. */
+  /** Prepares the shared limits for one start. */
   limited?(): LimitedCommand;
-  /** Called with the child process. */
   started?(child: Deno.ChildProcess): void;
-  /** Called when it could not be started. */
+  /** Called if it could not start. */
   failed?(): void;
 }
 
-/** Turns a shell command line into a program to spawn; disposing of it closes the C library. */
+/** Builds the command to spawn. Disposing of it closes the C library. */
 export interface Sandbox extends Disposable {
   /** Whether {@linkcode SandboxScope} is enforced (`bubblewrap`) or not (`none`). */
   readonly kind: "bubblewrap" | "none";
   /** Why bubblewrap is not used, for `svc doctor`. */
   readonly note?: string;
-  /** Whether a filter restricts the system calls of commands. */
+  /** Whether a system call filter applies. */
   readonly filtered: boolean;
-  /** Whether the kernel can limit the number of a command's processes. */
+  /** Whether the kernel can limit the number of processes. */
   readonly bounded: boolean;
-  /** The limits of commands. */
   readonly limits?: () => CommandLimits;
-  /** Whether commands without network access can be given a proxy. */
+  /** Whether commands without network can have a proxy. */
   readonly forwards: boolean;
   /**
-   * Returns what to spawn for a command line. It depends on the current file system, so use it for
-   * one spawn only.
+   * Returns what to spawn for a command line. Use it once: it depends on the current file system.
    */
   argv(command: string, scope: SandboxScope): SandboxArgv;
   /**
    * Returns what to spawn for a program that sees only the system's programs and these directories,
-   * and has no network; undefined when nothing can be enforced.
+   * without network; undefined if that cannot be enforced.
    */
   alone(
     argv: readonly string[],
@@ -149,24 +134,24 @@ export interface Sandbox extends Disposable {
     env: Readonly<Record<string, string>>,
   ): SandboxArgv | undefined;
   /**
-   * Returns where a command works that sees what is created in a directory, the one that sees the
-   * most. It sees nothing in the `.svc` of its own directory.
+   * Returns the workdir of the running command that sees the most around a directory. It sees
+   * nothing in the `.svc` of its own directory.
    */
   runsAbove(directory: string): string | undefined;
-  /** Directories on the PATH that commands cannot see. */
+  /** On the PATH, but not visible to commands. */
   readonly hidden_path: readonly string[];
-  /** Queues the starts of commands, because many at once would block the daemon. */
+  /** Queues the starts, because many at once would block the daemon. */
   readonly starts: Turns;
-  /** Returns what a command sees of the repository that its workdir belongs to, where that lies outside. */
+  /** Returns what a command sees of the repository around or beside its workdir. */
   around(scope: SandboxScope): GitAround | undefined;
   /**
-   * Returns where a program is that commands cannot see; undefined when they see it or it does not
-   * exist.
+   * Returns the path of a program that commands cannot see; undefined if they see it or it is
+   * missing.
    */
   unseen(program: string, scope: SandboxScope): string | undefined;
   /**
-   * Finds a program that svc itself runs outside of the sandbox, and the PATH for it, in
-   * directories that neither another user nor a session can write. Undefined if there is none.
+   * Finds a program that svc runs outside of the sandbox, and a PATH for it, in directories that
+   * neither another user nor a session can write.
    *
    * @param writable another directory that sessions can write
    */
@@ -176,21 +161,14 @@ export interface Sandbox extends Disposable {
 }
 
 /**
- * Detects which sandbox works on this machine, by running a command in it.
+ * Finds the sandbox that works on this machine, by running a command in it.
  *
- * @param shell the configured sandbox
- * @param environment the variables that the commands' own are chosen from
- * @param limits returns the resource limits of a command; without it there are none
+ * @param environment source of the commands' variables
+ * @param limits the limits of each command; none by default
  * @param writable returns the directories that sessions can currently write
- * @param shared the limits that hold for a session's commands together
+ * @param shared the limits of a session's commands together
  * @throws {Error} when bubblewrap is configured and does not work; the message says what to fix
  * @throws {SvcError} unavailable, when bubblewrap may work here, but cannot start now
- *
- * @example
- * ```ts
- * const sandbox = await detectSandbox("auto");
- * sandbox.argv("ls", { workdir: "/srv/project", hidden: [], network: false });
- * ```
  */
 export async function detectSandbox(
   shell: ShellSandbox,
@@ -211,13 +189,11 @@ export async function detectSandbox(
   );
 }
 
-/** The limits of commands: each one's own, and those that they share. */
 interface Bounds {
   limits?: () => CommandLimits;
   shared?: SessionLimits;
 }
 
-/** How svc finds the programs that it runs itself. */
 type Own = Pick<Sandbox, "outside" | "absence">;
 
 function ownOf(
@@ -233,11 +209,8 @@ function ownOf(
 }
 
 /**
- * Returns what to spawn for a program and its arguments, which no shell interprets.
- *
- * @param sandbox where it runs
- * @param argv the program, found on the PATH, and its arguments
- * @param scope what it may see
+ * Returns what to spawn for a program and its arguments, without a shell that interprets them. The
+ * program must be on the PATH.
  */
 export function programArgv(
   sandbox: Sandbox,
@@ -252,7 +225,7 @@ export function programArgv(
 /**
  * Returns the sandbox, or a clause that says why there is none.
  *
- * @throws {SvcError} unavailable, where it may be there a moment later.
+ * @throws {SvcError} unavailable, if it may work a moment later
  */
 async function findBubblewrap(
   environment: Record<string, string>,
@@ -284,7 +257,7 @@ async function findBubblewrap(
           own,
         });
         const probe = await probed(
-          // What others have in /tmp comes and goes.
+          // The contents of /tmp may change meanwhile.
           sandbox.argv("true", { workdir: "/tmp", hidden: [], network: false, read_only: true }),
         );
         if (probe === undefined) {
@@ -292,21 +265,20 @@ async function findBubblewrap(
           return sandbox;
         }
         complaint = probe;
-        // A kernel or a bwrap may lack these features. Any other problem remains without them too.
+        // A kernel or bwrap may lack these features. Other problems remain without them.
         if (!/seccomp|userns|user namespace/.test(complaint)) break;
       }
     }
-    // An older bwrap without these arguments.
+    // An older bwrap does not know these arguments.
     if (!complaint.includes("bind-fd")) break;
   }
   return `${program} does not work here: ${complaint}`;
 }
 
 /**
- * bwrap lets root keep all its capabilities, with which a command could simply unmount the covers.
- * So root keeps only those that it needs to work in other owners' workdirs, if possible. In a
- * container without CAP_SYS_ADMIN only a user namespace is possible, where no capabilities are
- * left.
+ * bwrap lets root keep all capabilities, with which a command could unmount the covers. So root
+ * keeps only those for work in other owners' directories. A container without CAP_SYS_ADMIN allows
+ * only a user namespace, without capabilities.
  */
 function privilegeChoices(): string[][] {
   const none = ["--unshare-user-try", "--cap-drop", "ALL"];
@@ -315,15 +287,14 @@ function privilegeChoices(): string[][] {
   return [["--cap-drop", "ALL", ...kept.flatMap((name) => ["--cap-add", name])], none];
 }
 
-/** Returns the system call filters to try. */
 function filterChoices(memory: MemoryFiles | undefined): Argument[][] {
   const filter = memory && syscallFilter();
   return filter === undefined ? [] : [["--seccomp", memory!.passed(filter)]];
 }
 
 /**
- * Without a filter: no nested user namespaces, if commands are in one. This costs another namespace
- * for each command; the filter refuses nested namespaces as well.
+ * Without a filter: forbids nested user namespaces. This costs one more namespace for each command;
+ * the filter forbids nesting by itself.
  */
 function namespaceChoices(): string[][] {
   return Deno.uid() === 0 ? [[]] : [["--unshare-user", "--disable-userns"], []];
@@ -352,7 +323,7 @@ function bubblewrap(
     "--unshare-cgroup-try",
     ...privileges,
   ];
-  // $HOME keeps its name, so that programs that ask the user database find the same place.
+  // $HOME keeps its name, to match the user database.
   const commandHome = home === undefined || home === "/" ? "/tmp" : home;
   const { shown } = programs;
   const surroundings = {
@@ -368,7 +339,7 @@ function bubblewrap(
   return {
     kind: "bubblewrap",
     filtered,
-    // The kernel does not limit processes of root outside of a user namespace.
+    // The kernel does not limit processes of root outside a user namespace.
     bounded: counted && Deno.uid() !== 0,
     limits,
     forwards: memory !== undefined && forwarder() !== undefined,
@@ -405,7 +376,7 @@ function bubblewrap(
         ],
         env: {
           ...inside.env,
-          // A bound directory is a file system of its own to git, which would not look above it.
+          // To git, a bound directory is another file system, above which it would not look.
           GIT_DISCOVERY_ACROSS_FILESYSTEM: "1",
           ...git_config.env,
           ...way_out.env,
@@ -451,7 +422,6 @@ function bubblewrap(
   };
 }
 
-/** Determines what commands can see of a machine. */
 function surveyed(environment: Record<string, string>) {
   const personal = personalDirectories(environment);
   const home = realDirectory(environment.HOME);
@@ -462,8 +432,8 @@ function surveyed(environment: Record<string, string>) {
 }
 
 /**
- * Returns a function that reports whether a command could see something at a real path, wherever it
- * works; such a path needs a cover.
+ * Returns a function that reports whether a command could see a real path, so that it needs a
+ * cover.
  */
 export function shownTo(environment: Record<string, string>): (path: string) => boolean {
   const { isSeen, programs: { shown } } = surveyed(environment);
@@ -471,16 +441,14 @@ export function shownTo(environment: Record<string, string>): (path: string) => 
     isSeen(path) || shown.some((each) => isWithin(path, each) || isWithin(each, path));
 }
 
-/** The start of a command line, which fails unless the directory is the one that was checked. */
+/** Returns the start of a command line that fails if the directory was replaced. */
 function sameDirectory(identity: string | undefined): string {
   if (identity === undefined) return "";
   const words = "svc: the working directory was replaced while the command started";
   return `[ "$(stat -c %d:%i .)" = ${identity} ] || { echo "${words}" >&2; exit 126; }\n`;
 }
 
-/** The directories in which commands are running. */
 class RunningIn {
-  /** By what a command sees and where it works: how many there are. */
   readonly #counts = new Map<string, { seen: string; workdir: string; count: number }>();
 
   add(seen: string, workdir: string, child: Deno.ChildProcess): void {
@@ -494,17 +462,17 @@ class RunningIn {
   }
 
   above(directory: string): string | undefined {
-    // Among those that see the same, one that began later hides where the earlier one works.
+    // Among commands that see the same, a later one hides the directory of an earlier one.
     return [...this.#counts.values()]
       .filter(({ seen, workdir }) => workdir !== directory && isWithin(directory, seen))
       .sort((one, other) => one.seen.length - other.seen.length)[0]?.workdir;
   }
 }
 
-/** Where commands find a line that is too long for an argument. */
+/** For a line that is too long for an argument. */
 const LONG_LINE = "/run/svc-command";
 
-/** Returns the line that a shell gets, and the arguments of bwrap that it needs. */
+/** Returns the line for the shell, and the bwrap arguments that it needs. */
 function givenLine(
   command: string,
   { shell, memory, names_left = false }: {
@@ -576,7 +544,6 @@ function shortLine(command: string): string {
   return command;
 }
 
-/** Returns the arguments of a shell outside of a sandbox. */
 function plainLine(
   command: string,
   { shell, first, names_left = false, memory }: {
@@ -593,10 +560,9 @@ function plainLine(
   return ["-c", named('. "/dev/fd/$0"'), memory.passed(new TextEncoder().encode(command))];
 }
 
-/** Where commands find the configuration of git that svc gives them. */
 const GIT_CONFIG = "/run/svc-gitconfig";
 
-/** Returns what gives git a configuration, as arguments of bwrap and as variables. */
+/** Gives git a configuration. */
 function gitConfig(
   { space }: SandboxScope,
   memory: MemoryFiles | undefined,
@@ -610,7 +576,7 @@ function gitConfig(
   };
 }
 
-/** Returns what gives a command its proxy: arguments of bwrap, the first program, and variables. */
+/** Gives a command its proxy. `first` is the program before the shell. */
 function wayOut(
   { network, proxy }: SandboxScope,
   binder: Binder,
@@ -658,14 +624,14 @@ function commandEnvironment(
     PAGER: "cat",
     GIT_PAGER: "cat",
     GIT_TERMINAL_PROMPT: "0",
-    // Commands cannot write a repository's configuration, but creating a branch would try to.
+    // Commands cannot write a repository's configuration, as creating a branch would.
     GIT_CONFIG_COUNT: "1",
     GIT_CONFIG_KEY_0: "branch.autoSetupMerge",
     GIT_CONFIG_VALUE_0: "false",
   };
 }
 
-/** Returns the PATH of a command; on Windows, the system finds its own programs. */
+/** On Windows, the system finds its own programs. */
 function commandPath(path = ""): Record<string, string> {
   if (Deno.build.os === "windows") return {};
   return { PATH: withSystem(path || "/usr/local/bin") };
@@ -675,9 +641,9 @@ function commandPath(path = ""): Record<string, string> {
 const KEPT_BY_BASH = new Set(["BASHOPTS", "BASH_VERSINFO", "EUID", "PPID", "SHELLOPTS", "UID"]);
 
 /**
- * Returns what sets variables in the shell inside of the sandbox. The programs that make the sandbox
- * run outside of it: they get each variable as the value of another one, because with `LD_PRELOAD`
- * and its like they would run code.
+ * Sets variables in the shell inside the sandbox. The programs that build the sandbox run outside,
+ * where `LD_PRELOAD` and the like would run code. So each variable is passed as the value of
+ * another.
  */
 function setInside(
   variables: Readonly<Record<string, string>> = {},
@@ -705,15 +671,15 @@ const PASSED = new Set([
     : []),
 ]);
 
-/** How long bwrap may take for one program that does nothing: the machine may be very busy. */
+/** For one program that does nothing, on a very busy machine. */
 const PROBE_MS = 60_000;
 
 /**
- * Tries whether bwrap can run a program.
+ * Tests whether bwrap can run a program.
  *
- * @returns what it complains of where it cannot on this machine.
- * @throws {SvcError} unavailable: it cannot now, and may later. That must not count as a machine
- * without bubblewrap, where commands run unconfined.
+ * @returns its complaint if it cannot work on this machine
+ * @throws {SvcError} unavailable, if it may work later. That must not count as a machine without
+ * bubblewrap, where commands run unconfined.
  */
 async function probed(argv: SandboxArgv): Promise<string | undefined> {
   const stop = new AbortController();
@@ -729,9 +695,9 @@ async function probed(argv: SandboxArgv): Promise<string | undefined> {
     }).output();
     if (success) return undefined;
     if (stop.signal.aborted) throw notNow("it does not finish");
-    // A filter of the machine's own may end it each time.
+    // The machine's own filter may end it each time.
     if (signal !== null && signal !== "SIGSYS") throw notNow(`it was ended by ${signal}`);
-    // bwrap passes on how the program in it was ended.
+    // bwrap passes on how its program ended.
     if (code > SIGNALLED && code !== SIGNALLED + SIGSYS) throw notNow(`it exits with ${code}`);
     const said = new TextDecoder().decode(stderr).trim();
     if (lacksForNow(said)) throw notNow(said);
@@ -746,11 +712,11 @@ async function probed(argv: SandboxArgv): Promise<string | undefined> {
   return complaint;
 }
 
-/** Exit codes above this one tell the signal that ended a program. */
+/** Higher exit codes are 128 + signal. */
 const SIGNALLED = 128;
 const SIGSYS = 31;
 
-/** Whether all namespaces that a user may have are in use; where none is allowed, it stays so. */
+/** Reports whether all of a user's namespaces are in use. A limit of 0 is permanent. */
 function areNamespacesUsed(complaint: string): boolean {
   if (!/namespaces exceeded/.test(complaint)) return false;
   const files = KernelFiles.open();

@@ -14,9 +14,9 @@ const MAX_MATCHES = 2000;
 const MAX_LINE_CHARS = 500;
 const MAX_FILE_BYTES = 5 * 1024 * 1024;
 const PROBE_BYTES = 64 * 1024;
-/** How long a pattern may run on one file or one path. */
+/** Time for a pattern on one file or path. */
 const MATCH_MS = 2000;
-/** How many skipped files a note names. */
+/** Skipped files named in a note. */
 const MAX_NAMED = 5;
 
 /** `glob {pattern, path?}`: the files below `path` whose path matches, sorted, one per line. */
@@ -26,7 +26,7 @@ export async function glob({ fs, pace }: OpContext, args: UnitArgs): Promise<str
   const { matchers, literal } = globOf(fs, start, pattern);
   const skip = start === "" ? 0 : start.length + 1;
   const named = start === "" ? pattern : `${start}/${pattern}`;
-  // It may lie in what a walk leaves out.
+  // A walk could leave it out.
   if (literal !== undefined) return literal === "file" ? named : `${named}/`;
   const paths: string[] = [];
   for (const { path, kind } of walk(fs, start)) {
@@ -46,7 +46,7 @@ export async function glob({ fs, pace }: OpContext, args: UnitArgs): Promise<str
 
 function globPattern(fs: RootedFs, given: string, start: string): string {
   if (given === "" || given.includes("\0")) throw new UnitError(`"pattern" is not a glob`);
-  // The same rules as for a path: it may be absolute, and must not lead out.
+  // As for a path: it may be absolute, and must not lead out.
   const pattern = fs.relative(given);
   const absolute = given.startsWith("/");
   if (!absolute || start === "") return pattern;
@@ -122,12 +122,12 @@ function includeRule(include: string | undefined): (path: string) => boolean {
   const whole = include.includes("/");
   return (path) => {
     const subject = whole ? path : path.slice(path.lastIndexOf("/") + 1);
-    // A name may have characters that mean something in a glob.
+    // A name may contain glob characters.
     return subject === include || test(matcher, subject, include);
   };
 }
 
-/** The matches of one grep over several files. */
+/** The matches of one grep. */
 class Search {
   readonly #fs: RootedFs;
   readonly #pattern: RegExp;
@@ -177,7 +177,7 @@ class Search {
     return lines.join("\n");
   }
 
-  /** Returns the text of a file; `undefined` if it is skipped. */
+  /** `undefined` if the file is skipped. */
   #read(path: string, named: boolean): string | undefined {
     try {
       const { bytes, stat } = this.#fs.read(path, 0, this.#probe);
@@ -222,7 +222,7 @@ class Search {
   }
 }
 
-/** The part of a long line in which the match is. */
+/** The part of a long line around the match. */
 function shorten(line: string, { index, 0: { length } }: RegExpExecArray): string {
   if (line.length <= MAX_LINE_CHARS) return line;
   const before = Math.max(0, Math.min((MAX_LINE_CHARS - length) / 2, MAX_LINE_CHARS / 2));

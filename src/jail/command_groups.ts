@@ -18,8 +18,6 @@ export interface GroupLimits {
 export interface CommandGroup {
   /** A process that writes 0 to this file joins the group, with all its later children. */
   readonly join: string;
-  /** Bytes used by the session's commands; `undefined` if unknown. */
-  memory(): number | undefined;
   /** Whether the kernel ended the command for its session's memory. */
   outOfMemory(): boolean;
   /** Removes the group, once it is empty. */
@@ -107,11 +105,7 @@ export class CommandGroups {
     for (const pid of pidsIn(files, directory)) {
       files.write(join(own, "cgroup.procs"), String(pid));
     }
-    const passed_on = files.write(
-      join(directory, "cgroup.subtree_control"),
-      NEEDED.map((name) => `+${name}`).join(" "),
-    );
-    return passed_on ? new CommandGroups(files, directory) : undefined;
+    return passOn(files, directory) ? new CommandGroups(files, directory) : undefined;
   }
 
   /**
@@ -121,7 +115,7 @@ export class CommandGroups {
   begin(session: unknown, { memory_bytes, tasks }: GroupLimits): CommandGroup | undefined {
     const of = this.#sessions.get(session) ??
       { path: join(this.#directory, `svc-${++this.#made}`), count: 0 };
-    if (of.count === 0 && !this.#makeSession(of.path)) return undefined;
+    if (of.count === 0 && !(made(of.path) && passOn(this.#files, of.path))) return undefined;
     const path = join(of.path, `${++this.#made}`);
     const held = made(path) &&
       this.#set(of.path, "memory.max", memory_bytes) &&
@@ -138,7 +132,6 @@ export class CommandGroups {
     this.#sessions.set(session, of);
     return {
       join: join(path, "cgroup.procs"),
-      memory: () => numberIn(this.#files.read(join(of.path, "memory.current"))),
       outOfMemory: () =>
         /^oom_(?:group_)?kill [1-9]/m.test(this.#files.read(join(path, "memory.events")) ?? ""),
       remove: () => {
@@ -155,22 +148,15 @@ export class CommandGroups {
     this.#left = [...this.#left, ...paths].filter((path) => !removed(path));
   }
 
-  #makeSession(path: string): boolean {
-    return made(path) &&
-      this.#files.write(
-        join(path, "cgroup.subtree_control"),
-        NEEDED.map((name) => `+${name}`).join(" "),
-      );
-  }
-
   #set(path: string, file: string, limit: number): boolean {
     return this.#files.write(join(path, file), limit > 0 ? String(limit) : "max");
   }
 }
 
-function numberIn(text: string | undefined): number | undefined {
-  const number = parseInt(text ?? "");
-  return Number.isNaN(number) ? undefined : number;
+/** Lets the groups inside of one use its controllers. */
+function passOn(files: Pick<KernelFiles, "write">, directory: string): boolean {
+  const controllers = NEEDED.map((name) => `+${name}`).join(" ");
+  return files.write(join(directory, "cgroup.subtree_control"), controllers);
 }
 
 function made(path: string): boolean {

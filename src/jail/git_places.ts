@@ -9,6 +9,7 @@ import { basename, dirname, isAbsolute, join, normalize } from "@std/path";
 import { exists } from "../os/files.ts";
 import { isWithin } from "../os/paths.ts";
 import type { Binder } from "./binder.ts";
+import { pointedTo } from "./git_settings.ts";
 
 /** Bytes; longer than any real pointer. */
 const POINTER_MAX = 8 * 1024;
@@ -72,10 +73,8 @@ function linkedFrom(
   git: string,
   binder: GitSearch["binder"],
 ): GitOutside | undefined {
-  const [, pointer] = binder.text(git, POINTER_MAX)?.match(/^gitdir: ([^\n]+)\n*$/) ?? [];
-  if (pointer === undefined) return undefined;
-  const target = resolved(root, pointer);
-  if (binder.kind(target) !== "directory") return undefined;
+  const target = pointedTo(binder.text(git, POINTER_MAX) ?? "", root);
+  if (target === undefined || binder.kind(target) !== "directory") return undefined;
   return worktreeOf(target, git, binder) ?? submoduleOf(target, root, binder);
 }
 

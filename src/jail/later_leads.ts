@@ -3,7 +3,7 @@
  * configuration names. They need not exist yet.
  */
 import { basename, dirname, isAbsolute, join, normalize } from "@std/path";
-import { lacksForNow } from "../os/lacks.ts";
+import { readDirIfAllowed } from "../os/files.ts";
 import { isWithin } from "../os/paths.ts";
 import { commonOf, type GitSetting, GitSettings, pointedTo } from "./git_settings.ts";
 import {
@@ -32,8 +32,8 @@ export interface GitListing {
 
 /** Lists a git directory; unreadable ones count as empty. */
 export function gitListing(git: string): GitListing {
-  const entries = entriesOf(git);
-  const inside = (name: string) => hasName(entries, name) ? entriesOf(join(git, name)) : [];
+  const entries = readDirIfAllowed(git);
+  const inside = (name: string) => hasName(entries, name) ? readDirIfAllowed(join(git, name)) : [];
   return { entries, info: inside("info"), hooks: inside("hooks") };
 }
 
@@ -85,7 +85,7 @@ export class LeadFinder implements Disposable {
     const home = this.#home;
     if (home === undefined) return;
     // Listing is faster than asking for missing files.
-    const there = new Map(entriesOf(home).map((entry) => [entry.name, entry]));
+    const there = new Map(readDirIfAllowed(home).map((entry) => [entry.name, entry]));
     for (const name of laterNamesAtHome()) {
       const [top, ...below] = name.split("/");
       const entry = there.get(top);
@@ -150,11 +150,15 @@ export class LeadFinder implements Disposable {
   }
 
   /** Follows the links in a directory that runs later. */
-  linksIn(directory: string, later: Later, listed = entriesOf(directory)): void {
+  linksIn(
+    directory: string,
+    later: Later,
+    listed: readonly Deno.DirEntry[] = readDirIfAllowed(directory),
+  ): void {
     const waiting = [directory];
     let left = ENTRIES_MAX;
     for (let n = 0; n < waiting.length; n++) {
-      const entries = n === 0 ? listed : entriesOf(waiting[n]);
+      const entries = n === 0 ? listed : readDirIfAllowed(waiting[n]);
       for (const { name, isDirectory, isSymlink } of entries) {
         if (left-- <= 0) return;
         const path = join(waiting[n], name);
@@ -176,7 +180,7 @@ export class LeadFinder implements Disposable {
   #linkedBelow(home: string, names: readonly string[], top: string): boolean {
     let directory = join(home, top);
     for (const name of names) {
-      const entries = this.#listed.get(directory) ?? entriesOf(directory);
+      const entries = this.#listed.get(directory) ?? readDirIfAllowed(directory);
       this.#listed.set(directory, entries);
       const entry = entries.find((each) => each.name === name);
       if (entry === undefined || entry.isSymlink) return entry !== undefined;
@@ -214,15 +218,5 @@ function statOf(path: string): Deno.FileInfo | undefined {
     return Deno.lstatSync(path);
   } catch {
     return undefined;
-  }
-}
-
-/** Unreadable directories and other files have no entries. */
-function entriesOf(directory: string): readonly Deno.DirEntry[] {
-  try {
-    return [...Deno.readDirSync(directory)];
-  } catch (error) {
-    if (lacksForNow(error)) throw error;
-    return [];
   }
 }

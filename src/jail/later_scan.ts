@@ -3,6 +3,7 @@
  * whose hooks and configuration git runs. Follows no other links.
  */
 import { dirname, join, SEPARATOR } from "@std/path";
+import { readDirIfAllowed } from "../os/files.ts";
 import { lacksForNow } from "../os/lacks.ts";
 import { isWithin } from "../os/paths.ts";
 import { modulesIn } from "./git_parts.ts";
@@ -110,7 +111,7 @@ function* listed(
   let left = max_entries;
   for (let n = 0; n < waiting.length; n++) {
     const directory = waiting[n];
-    const entries = namesIn(directory);
+    const entries = readDirIfAllowed(directory);
     const below = directory.endsWith(SEPARATOR) ? directory : directory + SEPARATOR;
     if (isGitDirectory(entries)) {
       const inside = gitListing(directory);
@@ -211,7 +212,7 @@ function stateOf(path: string, listed?: readonly Deno.DirEntry[]): string {
     try {
       const { isDirectory, isSymlink, size, mtime, ctime, ino } = Deno.lstatSync(at);
       if (isDirectory) {
-        const entries = n === 0 && listed !== undefined ? listed : namesIn(at);
+        const entries = n === 0 && listed !== undefined ? listed : readDirIfAllowed(at);
         waiting.push(...entries.map(({ name }) => join(at, name)).sort());
       } else {
         const target = isSymlink ? Deno.readLinkSync(at) : size;
@@ -244,14 +245,4 @@ function withState(
   const state = states ? stateOf(file.path) : "";
   const partly = state.endsWith(PARTLY);
   return { ...file, ...partly && { runner: `${file.runner}; ${PARTLY}` }, state };
-}
-
-/** Unreadable directories have no entries. */
-function namesIn(directory: string): Deno.DirEntry[] {
-  try {
-    return [...Deno.readDirSync(directory)];
-  } catch (error) {
-    if (lacksForNow(error)) throw error;
-    return [];
-  }
 }

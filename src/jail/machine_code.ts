@@ -9,26 +9,6 @@ export type Variable = "a" | "b" | "count" | "at" | "buffer";
 /** An argument of a system call. */
 export type Value = number | Variable | { data: string };
 
-export type SystemCall =
-  | "read"
-  | "write"
-  | "close"
-  | "socket"
-  | "connect"
-  | "accept4"
-  | "shutdown"
-  | "bind"
-  | "listen"
-  | "clone"
-  | "execve"
-  | "exit"
-  | "dup3"
-  | "setsid"
-  | "nanosleep"
-  | "rt_sigaction"
-  | "close_range"
-  | "prlimit64";
-
 interface Machine {
   /** EM_* of the ELF header. */
   elf: number;
@@ -158,30 +138,34 @@ const arm: Emitter = {
   },
 };
 
+const X86_CALLS = {
+  read: 0,
+  write: 1,
+  close: 3,
+  socket: 41,
+  connect: 42,
+  accept4: 288,
+  shutdown: 48,
+  bind: 49,
+  listen: 50,
+  clone: 56,
+  execve: 59,
+  exit: 60,
+  dup3: 292,
+  setsid: 112,
+  nanosleep: 35,
+  rt_sigaction: 13,
+  close_range: 436,
+  prlimit64: 302,
+};
+
+export type SystemCall = keyof typeof X86_CALLS;
+
 const MACHINES: Partial<Record<typeof Deno.build.arch, Machine>> = {
   x86_64: {
     elf: 62,
     emit: x86,
-    calls: {
-      read: 0,
-      write: 1,
-      close: 3,
-      socket: 41,
-      connect: 42,
-      accept4: 288,
-      shutdown: 48,
-      bind: 49,
-      listen: 50,
-      clone: 56,
-      execve: 59,
-      exit: 60,
-      dup3: 292,
-      setsid: 112,
-      nanosleep: 35,
-      rt_sigaction: 13,
-      close_range: 436,
-      prlimit64: 302,
-    },
+    calls: X86_CALLS,
   },
   aarch64: {
     elf: 183,

@@ -1,5 +1,4 @@
 /** Runs one program, and ends it together with everything that it started. */
-import { startProgram } from "../os/start.ts";
 import { messageOf } from "../protocol/errors.ts";
 import { lazy } from "../base/lazy.ts";
 import { Pipe } from "../base/pipe.ts";
@@ -11,6 +10,7 @@ import {
   groupTree,
   guardedShell,
   killTree,
+  startShell,
 } from "../os/process_tree.ts";
 import type { Passed } from "../os/passing.ts";
 import type { Sandbox, SandboxArgv } from "./sandbox.ts";
@@ -286,15 +286,8 @@ async function signalInside(pid: number, signal: "TERM" | "KILL", levels: number
     set -- "\${children##* }" "$2" "$3"
   done
   kill -s "$2" -- "$3$1"`;
-  const shell = startProgram("a shell", "/bin/sh", {
-    args: ["-c", script, "sh", String(pid), signal, signal === "TERM" ? "-" : ""],
-    cwd: "/",
-    clearEnv: true,
-    stdin: "null",
-    stdout: "null",
-    stderr: "null",
-  });
-  await shell.status;
+  const args = [String(pid), signal, signal === "TERM" ? "-" : ""];
+  await startShell(script, args).status;
 }
 
 /** Returns the promise's value if it arrives in time. */

@@ -40,7 +40,7 @@ function renamed(
       kernel.unlinkIn(directory, temporary);
       return false;
     }
-    kernel.write(file, data);
+    kernel.write(file, data, 0);
     if (mode !== undefined) kernel.changeMode(file, mode & PERMISSIONS);
     kernel.renameIn(directory, temporary, name);
     return true;
@@ -64,12 +64,12 @@ function exchanged(kernel: Kernel, { data, existing, mode }: Replacement): boole
     const { size, mode: has } = existing.stat;
     // Extend it first: without space, the file stays as it was.
     try {
-      if (data.length > size) kernel.writeAt(file, data.subarray(size), size);
+      if (data.length > size) kernel.write(file, data.subarray(size), size);
     } catch (error) {
       kernel.cut(file, size);
       throw error;
     }
-    kernel.writeAt(file, data.subarray(0, size), 0);
+    kernel.write(file, data.subarray(0, size), 0);
     kernel.cut(file, data.length);
     if (mode !== undefined && mode !== has) kernel.changeMode(file, mode & PERMISSIONS);
     return true;

@@ -17,6 +17,7 @@ import { replacePath } from "./replace_path.ts";
 import {
   type HiddenRule,
   hiddenRule,
+  kindOfInfo,
   requireNoGit,
   RootedError,
   splitLast,
@@ -176,15 +177,10 @@ class LinuxExact implements ExactFiles {
     requirePath(path, this.#workdir, this.#isHidden);
     const { directory, name } = splitLast(path);
     const done = this.#in(directory, (fd) => {
-      const file = this.#kernel.openIn(fd, name);
-      if (file === undefined) return undefined;
-      try {
-        if (this.#kernel.stat(file).kind !== "file") return undefined;
-        this.#kernel.changeModeOf(file, mode & PERMISSIONS);
-        return true;
-      } finally {
-        file[Symbol.dispose]();
-      }
+      using file = this.#kernel.openIn(fd, name);
+      if (file === undefined || this.#kernel.stat(file).kind !== "file") return undefined;
+      this.#kernel.changeModeOf(file, mode & PERMISSIONS);
+      return true;
     });
     if (done === undefined) throw new RootedError("not_regular", `${path}: is not a regular file`);
   }
@@ -230,14 +226,12 @@ class LinuxExact implements ExactFiles {
 
   /** Works in a directory below. @returns undefined if it is not a directory */
   #in<T>(directory: string, work: (fd: Descriptor) => T): T | undefined {
-    let root: Descriptor | undefined;
-    let opened: Descriptor | undefined;
     try {
-      root = this.#kernel.openDirectory(this.#workdir);
+      using root = this.#kernel.openDirectory(this.#workdir);
       if (this.#kernel.realPath(root) !== this.#workdir) {
         throw new RootedError("not_found", `the working directory ${this.#workdir} was moved`);
       }
-      opened = this.#kernel.openExact(root, directory === "" ? "." : directory);
+      using opened = this.#kernel.openExact(root, directory === "" ? "." : directory);
       return opened && work(opened);
     } catch (error) {
       if (!(error instanceof SystemError)) throw error;
@@ -248,9 +242,6 @@ class LinuxExact implements ExactFiles {
         : "other";
       const said = `${directory || "."}: ${error.call} failed (${error.code})`;
       throw new RootedError(reason, said, error.code);
-    } finally {
-      opened?.[Symbol.dispose]();
-      root?.[Symbol.dispose]();
     }
   }
 }
@@ -275,7 +266,7 @@ class PortableExact implements ExactFiles {
       if (info === undefined) return undefined;
       const changed_ms = (info.ctime ?? info.mtime)?.getTime() ?? Date.now();
       return {
-        kind: kindOf(info),
+        kind: kindOfInfo(info),
         size: info.size,
         mode: (info.mode ?? 0o644) & PERMISSIONS,
         changed_ms,
@@ -394,11 +385,6 @@ function lstat(path: string): Deno.FileInfo | undefined {
     }
     throw error;
   }
-}
-
-function kindOf(info: Deno.FileInfo): FileKind {
-  if (info.isSymlink) return "symlink";
-  return info.isFile ? "file" : info.isDirectory ? "directory" : "other";
 }
 
 function missing(path: string): RootedError {

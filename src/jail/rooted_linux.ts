@@ -12,6 +12,7 @@ import {
   relativePath,
   requireNoGit,
   RootedError,
+  splitFile,
   splitLast,
   stripWorkdir,
   unsteady,
@@ -30,20 +31,19 @@ const MAX_RACES = 16;
  * @returns `undefined` if not, so that the caller uses another implementation
  */
 export function openLinux(workdir: string): Rooted | undefined {
-  const kernel = openKernel();
-  if (kernel === undefined) return undefined;
-  if (!works(kernel, workdir)) {
-    kernel[Symbol.dispose]();
-    return undefined;
-  }
-  return rooted(kernel, workdir);
+  const kernel = workingKernel(workdir);
+  return kernel && rooted(kernel, workdir);
 }
 
 /** Like {@linkcode openLinux}, for any number of directories that share the C library. */
 export function kernelOpener(): ((workdir: string) => Rooted) | undefined {
+  const kernel = workingKernel("/");
+  return kernel && ((workdir) => rooted(kernel, workdir));
+}
+
+function workingKernel(workdir: string): Kernel | undefined {
   const kernel = openKernel();
-  if (kernel === undefined) return undefined;
-  if (works(kernel, "/")) return (workdir) => rooted(kernel, workdir);
+  if (kernel === undefined || works(kernel, workdir)) return kernel;
   kernel[Symbol.dispose]();
   return undefined;
 }
@@ -137,12 +137,10 @@ class LinuxRooted implements RootedFs {
     return guard(path, () => {
       let relative = this.relative(path);
       for (let links = 0; links < MAX_LINKS; links++) {
-        const { directory, name } = splitLast(relative);
-        if (name === "") throw new RootedError("is_directory", `${path}: is a directory`);
+        const { directory, name } = splitFile(path, relative);
         using parent = this.#openDirectory(path, directory);
         const place = inside(parent.real, name);
-        if (this.#isHidden(place)) throw hiddenError(path);
-        requireNoGit(path, place, this.#workdir);
+        this.#requireOpen(path, place);
         using existing = this.#kernel.openIn(parent.fd, name);
         const stat = existing && this.#kernel.stat(existing);
         if (existing === undefined || stat?.kind !== "symlink") {
@@ -171,13 +169,11 @@ class LinuxRooted implements RootedFs {
     guard(path, () => {
       let relative = this.relative(path);
       for (let links = 0; links < MAX_LINKS; links++) {
-        const { directory, name } = splitLast(relative);
-        if (name === "") throw new RootedError("is_directory", `${path}: is a directory`);
+        const { directory, name } = splitFile(path, relative);
         const [parent, rest] = this.#nearest(path, directory, name);
         using _closed = parent;
         const place = inside(parent.real, rest);
-        if (this.#isHidden(place)) throw hiddenError(path);
-        requireNoGit(path, place, this.#workdir);
+        this.#requireOpen(path, place);
         using existing = rest === name ? this.#kernel.openIn(parent.fd, name) : undefined;
         const stat = existing && this.#kernel.stat(existing);
         if (link || existing === undefined || stat?.kind !== "symlink") {
@@ -239,12 +235,10 @@ class LinuxRooted implements RootedFs {
 
   #inParent(path: string, work: (parent: Opened, name: string) => void): void {
     guard(path, () => {
-      const { directory, name } = splitLast(this.relative(path));
-      if (name === "") throw new RootedError("is_directory", `${path}: is a directory`);
+      const { directory, name } = splitFile(path, this.relative(path));
       using parent = this.#open(path, directory, O.DIRECTORY);
       const place = inside(parent.real, name);
-      if (this.#isHidden(place)) throw hiddenError(path);
-      requireNoGit(path, place, this.#workdir);
+      this.#requireOpen(path, place);
       work(parent, name);
     });
   }
@@ -273,8 +267,7 @@ class LinuxRooted implements RootedFs {
     {
       using parent = this.#openDirectory(path, directory);
       const place = inside(parent.real, name);
-      if (this.#isHidden(place)) throw hiddenError(path);
-      requireNoGit(path, place, this.#workdir);
+      this.#requireOpen(path, place);
       this.#kernel.makeDirectoryIn(parent.fd, name);
     }
     return this.#open(path, relative, O.DIRECTORY);
@@ -348,6 +341,12 @@ class LinuxRooted implements RootedFs {
       : joinRooted(base, link);
     if (target === undefined) throw outside(path, `through a symlink to ${link}`);
     return target;
+  }
+
+  /** @throws {RootedError} for a hidden path, or one in `.git` */
+  #requireOpen(path: string, place: string): void {
+    if (this.#isHidden(place)) throw hiddenError(path);
+    requireNoGit(path, place, this.#workdir);
   }
 
   #entry(

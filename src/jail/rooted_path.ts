@@ -3,6 +3,7 @@
  * hidden paths.
  */
 
+import type { FileKind } from "../os/openat2.ts";
 import { isWithin } from "../os/paths.ts";
 
 export type RootedReason =
@@ -88,6 +89,22 @@ export function joinRooted(directory: string, path: string): string | undefined 
 export function splitLast(path: string): { directory: string; name: string } {
   const cut = path.lastIndexOf("/");
   return { directory: cut < 0 ? "" : path.slice(0, cut), name: path.slice(cut + 1) };
+}
+
+/** Returns the kind in Deno's metadata. */
+export function kindOfInfo(
+  info: Pick<Deno.FileInfo, "isFile" | "isDirectory" | "isSymlink">,
+): FileKind {
+  if (info.isFile) return "file";
+  if (info.isDirectory) return "directory";
+  return info.isSymlink ? "symlink" : "other";
+}
+
+/** Like {@linkcode splitLast}. @throws {RootedError} is_directory for the working directory */
+export function splitFile(path: string, relative: string): { directory: string; name: string } {
+  const parts = splitLast(relative);
+  if (parts.name === "") throw new RootedError("is_directory", `${path}: is a directory`);
+  return parts;
 }
 
 /**

@@ -1,17 +1,18 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
-import type { FileKind, FileStat } from "../os/openat2.ts";
+import type { FileStat } from "../os/openat2.ts";
 import type { FileEntry, Rooted, RootedFs, WriteOptions } from "./rooted.ts";
 import {
   hiddenError,
   type HiddenRule,
   hiddenRule,
   joinRooted,
+  kindOfInfo,
   linkLoop,
   outside,
   relativePath,
   requireNoGit,
   RootedError,
-  splitLast,
+  splitFile,
   stripWorkdir,
 } from "./rooted_path.ts";
 import { replacePath, temporaryPath } from "./replace_path.ts";
@@ -68,7 +69,7 @@ class PortableRooted implements RootedFs {
       for (const entry of Deno.readDirSync(real)) {
         const full = `${real}/${entry.name}`;
         if (this.#isHidden(full)) continue;
-        const shown: FileEntry = { name: entry.name, kind: toKind(entry) };
+        const shown: FileEntry = { name: entry.name, kind: kindOfInfo(entry) };
         if (options.details) describe(shown, full);
         entries.push(shown);
       }
@@ -145,11 +146,9 @@ class PortableRooted implements RootedFs {
 
   /** Returns the real path of a name that may be a link. */
   #inParent(path: string): string {
-    const { directory, name } = splitLast(this.relative(path));
-    if (name === "") throw new RootedError("is_directory", `${path}: is a directory`);
+    const { directory, name } = splitFile(path, this.relative(path));
     const target = `${this.#real(path, directory)}/${name}`;
-    if (this.#isHidden(target)) throw hiddenError(path);
-    requireNoGit(path, target, this.#workdir);
+    this.#requireOpen(path, target);
     return target;
   }
 
@@ -157,12 +156,10 @@ class PortableRooted implements RootedFs {
   #writeTarget(path: string): { target: string; existing?: Deno.FileInfo } {
     let relative = this.relative(path);
     for (let links = 0; links < MAX_LINKS; links++) {
-      const { directory, name } = splitLast(relative);
-      if (name === "") throw new RootedError("is_directory", `${path}: is a directory`);
+      const { directory, name } = splitFile(path, relative);
       const parent = this.#directory(path, directory);
       const target = `${parent}/${name}`;
-      if (this.#isHidden(target)) throw hiddenError(path);
-      requireNoGit(path, target, this.#workdir);
+      this.#requireOpen(path, target);
       const existing = lstat(target);
       if (existing === undefined) return { target };
       if (!existing.isSymlink) {
@@ -174,6 +171,12 @@ class PortableRooted implements RootedFs {
       relative = this.#linkTarget(path, parent, Deno.readLinkSync(target));
     }
     throw linkLoop(path);
+  }
+
+  /** @throws {RootedError} for a hidden path, or one in `.git` */
+  #requireOpen(path: string, real: string): void {
+    if (this.#isHidden(real)) throw hiddenError(path);
+    requireNoGit(path, real, this.#workdir);
   }
 
   #linkTarget(path: string, parent: string, link: string): string {
@@ -269,15 +272,9 @@ function regular(path: string, stat: FileStat): FileStat {
   return stat;
 }
 
-function toKind(info: { isFile: boolean; isDirectory: boolean; isSymlink: boolean }): FileKind {
-  if (info.isFile) return "file";
-  if (info.isDirectory) return "directory";
-  return info.isSymlink ? "symlink" : "other";
-}
-
 function toStat(info: Deno.FileInfo): FileStat {
   return {
-    kind: toKind(info),
+    kind: kindOfInfo(info),
     size: info.size,
     mode: info.mode ?? undefined,
     version: `${info.dev}:${info.ino}:${info.size}:${info.mtime?.getTime()}`,

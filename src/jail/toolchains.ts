@@ -3,9 +3,10 @@
  * packages, but nothing with credentials.
  */
 import { basename, dirname, join } from "@std/path";
-import { lacksForNow } from "../os/lacks.ts";
+import { readDirIfAllowed } from "../os/files.ts";
 import { isWithin } from "../os/paths.ts";
 import { pathDirs } from "../os/which.ts";
+import { outermost } from "./covers.ts";
 
 /** Downloads of toolchains, below the home directory. */
 export const CACHES = [
@@ -123,9 +124,10 @@ function aroundProgram(real: string, personal: readonly string[]): string[] {
 
 /** Returns the real paths of the programs linked from a directory. */
 function linkedFrom(directory: string): string[] {
-  return linksIn(directory).flatMap((link) => {
+  return readDirIfAllowed(directory).flatMap(({ name, isSymlink }) => {
+    if (!isSymlink) return [];
     try {
-      const real = Deno.realPathSync(link);
+      const real = Deno.realPathSync(join(directory, name));
       const { isFile, mode } = Deno.statSync(real);
       return isFile && ((mode ?? 0) & 0o111) !== 0 && !isWithin(real, directory) ? [real] : [];
     } catch {
@@ -133,21 +135,6 @@ function linkedFrom(directory: string): string[] {
       return [];
     }
   });
-}
-
-/** Returns the links in a directory; none if it cannot be listed. */
-function linksIn(directory: string): string[] {
-  try {
-    return [...Deno.readDirSync(directory)].filter(({ isSymlink }) => isSymlink)
-      .map(({ name }) => join(directory, name));
-  } catch (error) {
-    if (lacksForNow(error)) throw error;
-    return [];
-  }
-}
-
-function outermost(paths: readonly string[]): string[] {
-  return paths.filter((path) => !paths.some((each) => each !== path && isWithin(path, each)));
 }
 
 /** Returns the real path of a directory; undefined if it is none. */

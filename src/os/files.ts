@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { dirname, join } from "@std/path";
 import { SvcError } from "../protocol/errors.ts";
 import { writeAll, writeAllSync } from "../base/write_all.ts";
+import { lacksForNow } from "./lacks.ts";
 
 const POSIX = Deno.build.os !== "windows";
 
@@ -153,6 +154,16 @@ export function readDirIfAny(path: string): Deno.DirEntry[] {
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return [];
     throw error;
+  }
+}
+
+/** Returns the entries of a directory; none if it cannot be read. @throws for lack of resources */
+export function readDirIfAllowed(path: string): Deno.DirEntry[] {
+  try {
+    return [...Deno.readDirSync(path)];
+  } catch (error) {
+    if (lacksForNow(error)) throw error;
+    return [];
   }
 }
 

@@ -98,7 +98,6 @@ const SYMBOLS = {
   getdents64: { name: "syscall", parameters: ["i64", "i32", "buffer", "usize"], result: "i64" },
   openat: { parameters: ["i32", "buffer", "i32", "u32"], result: "i32" },
   pread64: { parameters: ["i32", "buffer", "usize", "i64"], result: "isize" },
-  write: { parameters: ["i32", "buffer", "usize"], result: "isize" },
   pwrite64: { parameters: ["i32", "buffer", "usize", "i64"], result: "isize" },
   ftruncate64: { parameters: ["i32", "i64"], result: "i32" },
   fchown: { parameters: ["i32", "u32", "u32"], result: "i32" },
@@ -172,9 +171,9 @@ export class Kernel implements Disposable {
    * @param options.inherited whether programs that start while it is open inherit it
    * @throws {SystemError} ELOOP when a part of it is a symlink
    */
-  openReal(path: string, { flags = 0, inherited = false } = {}): Descriptor {
-    const how = { flags: O.PATH | flags, mode: 0, resolve: RESOLVE_NO_SYMLINKS, inherited };
-    return this.#own("openat2", this.#openHow(AT_FDCWD, path, how));
+  openReal(path: string, { inherited = false } = {}): Descriptor {
+    const how = { resolve: RESOLVE_NO_SYMLINKS, inherited };
+    return this.#own("openat2", this.#openat2(AT_FDCWD, path, O.PATH, how));
   }
 
   /**
@@ -182,8 +181,8 @@ export class Kernel implements Disposable {
    * an error. @throws {SystemError} when the system cannot tell
    */
   tryReal(path: string, flags = 0): Descriptor | undefined {
-    const how = { flags: O.PATH | flags, mode: 0, resolve: RESOLVE_NO_SYMLINKS, inherited: false };
-    const result = this.#openHow(AT_FDCWD, path, how);
+    const how = { resolve: RESOLVE_NO_SYMLINKS };
+    const result = this.#openat2(AT_FDCWD, path, O.PATH | flags, how);
     if (result >= 0) return this.#descriptor(result);
     const code = this.#code();
     if (UNKNOWING.has(code)) throw new SystemError("openat2", code);
@@ -195,7 +194,7 @@ export class Kernel implements Disposable {
    * @returns `EXDEV` for a path that leads out, `EAGAIN` after a concurrent rename
    */
   openRooted(root: Descriptor, path: string, flags: number): Descriptor | "EXDEV" | "EAGAIN" {
-    const result = this.#openat2(root, path, O.PATH | flags, 0);
+    const result = this.#openat2(root.number, path, O.PATH | flags);
     if (result >= 0) return this.#descriptor(result);
     const code = this.#code();
     if (code === "EXDEV" || code === "EAGAIN") return code;
@@ -206,11 +205,8 @@ export class Kernel implements Disposable {
    * Opens a path for its location, without following its last part; `undefined` if it is missing.
    */
   openIn(directory: Descriptor, name: string): Descriptor | undefined {
-    const result = this.#openat2(directory, name, O.PATH | O.NOFOLLOW, 0);
-    if (result >= 0) return this.#descriptor(result);
-    const code = this.#code();
-    if (code === "ENOENT") return undefined;
-    throw new SystemError("openat2", code);
+    const result = this.#openat2(directory.number, name, O.PATH | O.NOFOLLOW);
+    return this.#found(result, ["ENOENT"]);
   }
 
   /**
@@ -218,20 +214,21 @@ export class Kernel implements Disposable {
    * another kind of file.
    */
   openExact(root: Descriptor, path: string): Descriptor | undefined {
-    const resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
-    const flags = O.PATH | O.DIRECTORY;
-    const how = { flags, mode: 0, resolve, inherited: false };
-    const result = this.#openHow(root.number, path, how);
+    const how = { resolve: RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS };
+    const result = this.#openat2(root.number, path, O.PATH | O.DIRECTORY, how);
+    return this.#found(result, ["ENOENT", "ENOTDIR", "ELOOP"]);
+  }
+
+  #found(result: number, missing: readonly string[]): Descriptor | undefined {
     if (result >= 0) return this.#descriptor(result);
     const code = this.#code();
-    if (code === "ENOENT" || code === "ENOTDIR" || code === "ELOOP") return undefined;
-    throw new SystemError("openat2", code);
+    if (!missing.includes(code)) throw new SystemError("openat2", code);
   }
 
   /** Creates a new file for writing. It must not exist. */
   createIn(directory: Descriptor, name: string, mode: number): Descriptor {
     const flags = O.WRONLY | O.CREAT | O.EXCL | O.NOFOLLOW;
-    return this.#own("openat2", this.#openat2(directory, name, flags, mode));
+    return this.#own("openat2", this.#openat2(directory.number, name, flags, { mode }));
   }
 
   /** Opens the same file again, for its content. */
@@ -346,16 +343,7 @@ export class Kernel implements Disposable {
     return found;
   }
 
-  write(fd: Descriptor, data: Buffer): void {
-    for (let done = 0; done < data.length;) {
-      const rest = data.subarray(done);
-      const result = Number(this.#c.write(fd.number, rest, BigInt(rest.length)));
-      if (result < 0 && this.#interrupted()) continue;
-      done += this.#check("write", result);
-    }
-  }
-
-  writeAt(fd: Descriptor, data: Buffer, position: number): void {
+  write(fd: Descriptor, data: Buffer, position: number): void {
     for (let done = 0; done < data.length;) {
       const rest = data.subarray(done);
       const at = BigInt(position + done);
@@ -437,20 +425,11 @@ export class Kernel implements Disposable {
     if (code !== "EEXIST") throw new SystemError("mkdirat", code);
   }
 
-  #openat2(directory: Descriptor, path: string, flags: number, mode: number): number {
-    const resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
-    return this.#openHow(directory.number, path, { flags, mode, resolve, inherited: false });
-  }
-
-  #openHow(
+  #openat2(
     directory: number,
     path: string,
-    { flags, mode, resolve, inherited }: {
-      flags: number;
-      mode: number;
-      resolve: number;
-      inherited: boolean;
-    },
+    flags: number,
+    { mode = 0, resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS, inherited = false } = {},
   ): number {
     const all = inherited ? flags : flags | O.CLOEXEC;
     const how = new BigUint64Array([BigInt(all), BigInt(mode), BigInt(resolve)]);

@@ -1,6 +1,7 @@
 /** Finds the programs that svc starts outside of any sandbox. */
 import { dirname, isAbsolute, join } from "@std/path";
 import { SvcError } from "../protocol/errors.ts";
+import { realPathIfAny } from "./files.ts";
 import { isWithin } from "./paths.ts";
 import { firstFile, pathDirs } from "./which.ts";
 
@@ -52,7 +53,7 @@ export function personsPrograms(
   path: string,
   writable: () => readonly string[],
 ): (program: string) => FoundProgram | undefined {
-  const home = realPath(env("HOME") ?? "/") ?? "/";
+  const home = realPathIfAny(env("HOME") ?? "/") ?? "/";
   return (program) => findOwn(program, path, writable().filter((dir) => !isWithin(home, dir)));
 }
 
@@ -64,7 +65,7 @@ export function absence(
 ): string {
   const file = firstFile(pathDirs(path).map((dir) => join(dir, program)));
   if (file === undefined) return "is not installed";
-  const real = realPath(file) ?? file;
+  const real = realPathIfAny(file) ?? file;
   const session = writable.find((each) => isWithin(file, each) || isWithin(real, each));
   return session === undefined
     ? `is in ${dirname(file)}, where other users can replace it`
@@ -87,7 +88,7 @@ export function unfound(program: string): SvcError {
 export function ownDirs(path: string | undefined, writable: readonly string[] = []): string[] {
   const places = new Set(writable);
   return pathDirs(path).filter((dir) => {
-    const real = realPath(dir);
+    const real = realPathIfAny(dir);
     return real !== undefined && isKept(dir, real, places);
   });
 }
@@ -95,9 +96,9 @@ export function ownDirs(path: string | undefined, writable: readonly string[] = 
 /** Reports whether a program exists that only this user and root can replace. */
 export function isOwn(file: string, writable: Iterable<string> = []): boolean {
   const places = writable instanceof Set ? writable : new Set(writable);
-  const real = realPath(file);
+  const real = realPathIfAny(file);
   if (real === undefined || firstFile([real]) === undefined) return false;
-  const dir = realPath(dirname(file));
+  const dir = realPathIfAny(dirname(file));
   return dir !== undefined && isKept(dirname(file), dir, places) && isKept(file, real, places);
 }
 
@@ -132,12 +133,4 @@ const OVERFLOW_UID = 65_534;
 function isUnmapped(uid: number | null): boolean {
   if (uid !== OVERFLOW_UID || Deno.build.os !== "linux") return false;
   return !/^\s*0\s+0\s+4294967295\s*$/.test(Deno.readTextFileSync("/proc/self/uid_map"));
-}
-
-function realPath(path: string): string | undefined {
-  try {
-    return Deno.realPathSync(path);
-  } catch {
-    return undefined;
-  }
 }

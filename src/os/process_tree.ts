@@ -118,7 +118,7 @@ export type Descendants = readonly string[];
 /** Returns all processes below a living one; empty if unknown. */
 export async function descendantsOf(pid: number): Promise<Descendants> {
   if (Deno.build.os !== "linux") return [];
-  const { stdout } = await shell(LIST, [String(pid)], "piped").output();
+  const { stdout } = await startShell(LIST, [String(pid)], "piped").output();
   return new TextDecoder().decode(stdout).split("\n").filter((line) => line !== "");
 }
 
@@ -148,7 +148,7 @@ export async function askTree(pid: number, descendants: Descendants): Promise<vo
 
 async function signalAll(descendants: Descendants, signal: "KILL" | "TERM"): Promise<void> {
   if (descendants.length === 0) return;
-  await shell(END, [signal, ...descendants], "null").status;
+  await startShell(END, [signal, ...descendants]).status;
 }
 
 /** Signals the process group of `pid`; ignores a missing one. */
@@ -192,7 +192,12 @@ export function guardTree(pid: number): () => Promise<void> {
   };
 }
 
-function shell(script: string, args: string[], stdout: "piped" | "null"): Deno.ChildProcess {
+/** Starts a shell without environment that runs a script. */
+export function startShell(
+  script: string,
+  args: string[],
+  stdout: "piped" | "null" = "null",
+): Deno.ChildProcess {
   return startProgram("a shell", "/bin/sh", {
     args: ["-c", script, "sh", ...args],
     clearEnv: true,

@@ -3,6 +3,7 @@
  * each socket. Asks for the whole tuple, both addresses and ports, because any user may use the
  * same port at another address.
  */
+import { KernelFiles } from "./kernel_files.ts";
 import { openLibc } from "./libc.ts";
 import { isInOwnNamespace } from "./process.ts";
 
@@ -18,12 +19,7 @@ export interface TcpPeer {
   inode: string;
 }
 
-/** Finds the socket at `local` that has an established connection to `remote`. */
-export type FindSocket = (local: Endpoint, remote: Endpoint) => TcpPeer | undefined;
-
 const SYMBOLS = {
-  open: { parameters: ["buffer", "i32"], result: "i32" },
-  read: { parameters: ["i32", "buffer", "usize"], result: "isize" },
   close: { parameters: ["i32"], result: "i32" },
   socket: { parameters: ["i32", "i32", "i32"], result: "i32" },
   send: { parameters: ["i32", "buffer", "usize", "i32"], result: "isize" },
@@ -40,16 +36,13 @@ const ESTABLISHED = 1;
 export function tcpPeerFinder():
   | ((peer: Endpoint, own: Endpoint) => TcpPeer | undefined)
   | undefined {
-  const find = socketFinder();
-  return find && ((peer, own) => find(own, peer) && find(peer, own));
-}
-
-function socketFinder(): FindSocket | undefined {
-  if (Deno.build.os !== "linux") return undefined;
-  const symbols = openLibc(SYMBOLS)?.symbols;
-  if (symbols === undefined) return undefined;
+  const files = KernelFiles.open();
+  const symbols = files && openLibc(SYMBOLS)?.symbols;
+  if (files === undefined || symbols === undefined) return undefined;
   // Kernels without sock_diag, and containers that refuse it, still have the tables.
-  return (local, remote) => diagnose(symbols, local, remote) ?? lookUp(symbols, local, remote);
+  const find = (local: Endpoint, remote: Endpoint) =>
+    diagnose(symbols, local, remote) ?? lookUp(files, local, remote);
+  return (peer, own) => find(own, peer) && find(peer, own);
 }
 
 // ── sock_diag(7) ───────────────────────────────────────────────────────────────────────────────
@@ -138,30 +131,14 @@ function addressBytes(address: string): Uint8Array | undefined {
 // ── /proc/net/tcp ──────────────────────────────────────────────────────────────────────────────
 
 const TABLES = ["/proc/net/tcp", "/proc/net/tcp6"];
-const CHUNK = 64 * 1024;
-const O_RDONLY_CLOEXEC = 0o2000000;
 const MAPPED = "0000000000000000FFFF0000";
 
-function lookUp(libc: Libc, local: Endpoint, remote: Endpoint): TcpPeer | undefined {
+function lookUp(files: KernelFiles, local: Endpoint, remote: Endpoint): TcpPeer | undefined {
   for (const table of TABLES) {
-    const found = findSocket(readText(libc, table), local, remote);
+    const found = findSocket(files.read(table) ?? "", local, remote);
     if (found !== undefined) return found;
   }
   return undefined;
-}
-
-/** Deno reads files under /proc only with all permissions. */
-function readText({ open, read, close }: Libc, path: string): string {
-  const fd = open(new TextEncoder().encode(`${path}\0`), O_RDONLY_CLOEXEC);
-  if (fd < 0) return "";
-  const decoder = new TextDecoder();
-  const chunk = new Uint8Array(CHUNK);
-  let text = "";
-  for (let size; (size = Number(read(fd, chunk, BigInt(CHUNK)))) > 0;) {
-    text += decoder.decode(chunk.subarray(0, size), { stream: true });
-  }
-  close(fd);
-  return text;
 }
 
 /** Finds the established socket of a tuple in the text of /proc/net/tcp or tcp6. */
@@ -212,13 +189,13 @@ export function isOfOwnNamespace(inode: string): boolean {
  */
 export function isHeldBy(inode: string, programs: readonly number[]): boolean {
   if (holdsSocket("self", inode)) return true;
-  const libc = openLibc(SYMBOLS)?.symbols;
-  if (libc === undefined) return false;
+  using files = KernelFiles.open();
+  if (files === undefined) return false;
   const left = programs.map(String);
   const seen = new Set(left);
   for (let pid = left.pop(); pid !== undefined; pid = left.pop()) {
     if (holdsSocket(pid, inode)) return true;
-    for (const child of childrenOf(pid, libc)) {
+    for (const child of childrenOf(pid, files)) {
       if (!seen.has(child)) left.push(child);
       seen.add(child);
     }
@@ -227,10 +204,10 @@ export function isHeldBy(inode: string, programs: readonly number[]): boolean {
 }
 
 /** The children of all threads of a process; none of an ended one. */
-function childrenOf(pid: string, libc: Libc): string[] {
+function childrenOf(pid: string, files: KernelFiles): string[] {
   try {
     return [...Deno.readDirSync(`/proc/${pid}/task`)].flatMap(({ name }) =>
-      readText(libc, `/proc/${pid}/task/${name}/children`).split(" ").filter(Boolean)
+      (files.read(`/proc/${pid}/task/${name}/children`) ?? "").split(" ").filter(Boolean)
     );
   } catch {
     return [];

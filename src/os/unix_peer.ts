@@ -58,7 +58,7 @@ export function unixSockets(): UnixSockets | undefined {
         const fd = Number(name);
         const address = new Uint8Array(SOCKADDR_BYTES);
         const length = new Uint32Array([SOCKADDR_BYTES]);
-        if (nameOf(fd, address, new Uint8Array(length.buffer)) !== 0) return [];
+        if (nameOf(fd, address, length) !== 0) return [];
         if (!isAt(address, expected)) return [];
         const inode = linux ? Deno.readLinkSync(`${DESCRIPTORS}/${fd}`) : undefined;
         return [{ fd, inode, peer: () => peerOf(fd) }];
@@ -88,13 +88,7 @@ function peerReader(): ((fd: number) => Peer | undefined) | undefined {
       // struct ucred { pid_t pid; uid_t uid; gid_t gid; }
       const credentials = new Uint32Array(3);
       const length = new Uint32Array([12]);
-      const failed = libc.symbols.getsockopt(
-        fd,
-        SOL_SOCKET,
-        SO_PEERCRED,
-        new Uint8Array(credentials.buffer),
-        new Uint8Array(length.buffer),
-      );
+      const failed = libc.symbols.getsockopt(fd, SOL_SOCKET, SO_PEERCRED, credentials, length);
       // For the listener: its maker's pid and our own uid.
       return failed !== 0 ? undefined : { pid: credentials[0], uid: credentials[1] };
     });
@@ -105,11 +99,7 @@ function peerReader(): ((fd: number) => Peer | undefined) | undefined {
   return libc && ((fd) => {
     const uid = new Uint32Array(1);
     const gid = new Uint32Array(1);
-    const failed = libc.symbols.getpeereid(
-      fd,
-      new Uint8Array(uid.buffer),
-      new Uint8Array(gid.buffer),
-    );
+    const failed = libc.symbols.getpeereid(fd, uid, gid);
     return failed !== 0 ? undefined : { uid: uid[0] };
   });
 }

@@ -8,7 +8,7 @@ import { parsePatch, type PatchStep, pathsOf } from "../../base/edits/patch.ts";
 import type { FileStat } from "../../os/openat2.ts";
 import { RootedError, type RootedFs } from "../rooted.ts";
 import { laterInBare, ledTo, runsLater } from "../runs_later.ts";
-import { looksBinary, type OpContext } from "./files.ts";
+import { kindAt, looksBinary, type OpContext } from "./files.ts";
 import { type FileSeen, type OpOutcome, type UnitArgs, UnitError } from "./protocol.ts";
 
 const MAX_BYTES = 64 * 1024 * 1024;
@@ -270,13 +270,7 @@ function missingDirectories(fs: RootedFs, path: string): string[] {
 }
 
 function isThere(fs: RootedFs, path: string): boolean {
-  try {
-    fs.stat(path);
-    return true;
-  } catch (error) {
-    if (error instanceof RootedError) return false;
-    throw error;
-  }
+  return kindAt(fs, path) !== undefined;
 }
 
 /** `read_text {path}`: the whole text unchanged, for svc itself and not for a model. */

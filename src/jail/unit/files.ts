@@ -1,9 +1,9 @@
 /** The operations of a unit on single files and directories. */
 import { decodeText, isUtf16, lineDecoder } from "../../base/edits/encoding.ts";
 import { type MediaHead, mediaHead, mediaProblem } from "../../base/media.ts";
-import type { FileStat } from "../../os/openat2.ts";
+import type { FileKind, FileStat } from "../../os/openat2.ts";
 import { attachmentLine, attachmentName } from "../../protocol/attachments.ts";
-import type { FileEntry, RootedFs } from "../rooted.ts";
+import { type FileEntry, RootedError, type RootedFs } from "../rooted.ts";
 import type { Leads } from "../runs_later.ts";
 import type { Pace } from "./pace.ts";
 import { type FileSeen, type OpOutcome, OUTPUT_MAX, type UnitArgs, UnitError } from "./protocol.ts";
@@ -258,6 +258,26 @@ function entryLine({ name, kind, size, target }: FileEntry): string {
       return `${name}  ${size} bytes`;
     case "other":
       return `${name}  (a pipe, socket or device)`;
+  }
+}
+
+/** Returns the kind of what is at a path; undefined if it is missing or not accessible. */
+export function kindAt(fs: RootedFs, path: string): FileKind | undefined {
+  try {
+    return fs.stat(path).kind;
+  } catch (error) {
+    if (error instanceof RootedError) return undefined;
+    throw error;
+  }
+}
+
+/** Returns the entries of a directory; none if it is missing or not accessible. */
+export function entriesAt(fs: RootedFs, path: string): FileEntry[] {
+  try {
+    return fs.list(path);
+  } catch (error) {
+    if (error instanceof RootedError) return [];
+    throw error;
   }
 }
 

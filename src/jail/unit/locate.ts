@@ -1,7 +1,7 @@
 /** Finds the file that a model means by a path that does not exist as given. */
 import { lineOf } from "../../base/edits/views.ts";
 import { RootedError, type RootedFs } from "../rooted.ts";
-import type { OpContext } from "./files.ts";
+import { entriesAt, kindAt, type OpContext } from "./files.ts";
 import { type OpOutcome, type UnitArgs, UnitError } from "./protocol.ts";
 
 export interface Located {
@@ -93,7 +93,8 @@ function lookalike(fs: RootedFs, path: string): string | undefined {
 
 function sameLook(fs: RootedFs, directory: string, part: string): string | undefined {
   const look = lineOf(part);
-  const alike = namesIn(fs, directory).filter((name) => lineOf(name) === look).sort();
+  const alike = entriesAt(fs, directory || ".").map(({ name }) => name)
+    .filter((name) => lineOf(name) === look).sort();
   if (alike.length <= 1) return alike[0];
   const names = alike.slice(0, NAMED_MAX).map(spelled).join(", ");
   throw new UnitError(
@@ -114,27 +115,15 @@ function spelled(name: string): string {
 }
 
 function isThere(fs: RootedFs, path: string): boolean {
-  return reasonAgainst(fs, path) === undefined;
+  return kindAt(fs, path) !== undefined;
 }
 
 function isOutside(fs: RootedFs, path: string): boolean {
-  return reasonAgainst(fs, path) === "outside";
-}
-
-function reasonAgainst(fs: RootedFs, path: string): string | undefined {
   try {
     fs.stat(path);
+    return false;
   } catch (error) {
-    if (error instanceof RootedError) return error.reason;
-    throw error;
-  }
-}
-
-function namesIn(fs: RootedFs, directory: string): string[] {
-  try {
-    return fs.list(directory || ".").map(({ name }) => name);
-  } catch (error) {
-    if (error instanceof RootedError) return [];
+    if (error instanceof RootedError) return error.reason === "outside";
     throw error;
   }
 }

@@ -2,7 +2,8 @@
  * Models' patterns: globs, and JavaScript's regular expressions with features of other dialects.
  */
 import { globToRegExp } from "@std/path";
-import { RootedError, type RootedFs } from "../rooted.ts";
+import type { RootedFs } from "../rooted.ts";
+import { kindAt } from "./files.ts";
 
 /** POSIX classes, as they stand in brackets. */
 const CLASSES: Readonly<Record<string, string>> = {
@@ -59,7 +60,7 @@ export function globOf(fs: RootedFs, start: string, pattern: string): Glob {
   let named = 0;
   while (named < parts.length && !/^\*+$/.test(parts[named])) {
     const next = at === "" ? parts[named] : `${at}/${parts[named]}`;
-    const found = kindOf(fs, next);
+    const found = kindAt(fs, next || ".");
     if (found === undefined) break;
     [at, kind] = [next, found];
     named++;
@@ -76,13 +77,4 @@ export function globOf(fs: RootedFs, start: string, pattern: string): Glob {
 
 function escaped(name: string): string {
   return name.replace(/[[\](){}?*+@!\\|^$.]/g, "\\$&");
-}
-
-function kindOf(fs: RootedFs, path: string): string | undefined {
-  try {
-    return fs.stat(path || ".").kind;
-  } catch (error) {
-    if (error instanceof RootedError) return undefined;
-    throw error;
-  }
 }

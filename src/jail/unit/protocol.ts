@@ -8,20 +8,17 @@ import type { Later, Leads } from "../runs_later.ts";
 export const OUTPUT_MAX = 48 * 1024;
 
 /** Operations of a tool have the tool's name. */
-export const UNIT_OPS = [
-  "stat",
-  "locate",
-  "read_file",
-  "read_text",
-  "write_file",
-  "edit_file",
-  "apply_patch",
-  "list_dir",
-  "glob",
-  "grep",
-] as const;
-
-export type UnitOp = typeof UNIT_OPS[number];
+export type UnitOp =
+  | "stat"
+  | "locate"
+  | "read_file"
+  | "read_text"
+  | "write_file"
+  | "edit_file"
+  | "apply_patch"
+  | "list_dir"
+  | "glob"
+  | "grep";
 
 /** An expected failure is `ok: false` with a sentence in `output`. */
 export interface UnitResult {

@@ -2,7 +2,7 @@
 import { globToRegExp } from "@std/path";
 import { shownText } from "../../base/edits/encoding.ts";
 import { RootedError, type RootedFs } from "../rooted.ts";
-import { cutChars, looksBinary, type OpContext } from "./files.ts";
+import { cutChars, kindAt, looksBinary, type OpContext } from "./files.ts";
 import { within } from "./pace.ts";
 import { globOf, translated } from "./pattern.ts";
 import { type UnitArgs, UnitError } from "./protocol.ts";
@@ -32,7 +32,7 @@ export async function glob({ fs, pace }: OpContext, args: UnitArgs): Promise<str
   for (const { path, kind } of walk(fs, start)) {
     await pace.step();
     if (kind === "directory" || !testAny(matchers, path.slice(skip), pattern)) continue;
-    if (kind === "symlink" && !leadsToFile(fs, path)) continue;
+    if (kind === "symlink" && kindAt(fs, path) !== "file") continue;
     if (paths.length === MAX_PATHS) {
       paths.push(`[stopped at ${MAX_PATHS} files; use a narrower pattern]`);
       break;
@@ -64,15 +64,6 @@ function test(matcher: RegExp, path: string, pattern: string): boolean {
     throw new UnitError(`the pattern ${pattern} takes too long; simplify it`);
   }
   return matches;
-}
-
-function leadsToFile(fs: RootedFs, path: string): boolean {
-  try {
-    return fs.stat(path).kind === "file";
-  } catch (error) {
-    if (error instanceof RootedError) return false;
-    throw error;
-  }
 }
 
 /**

@@ -1,7 +1,7 @@
 /** Walks a directory tree without the files that `.gitignore` excludes. */
 import ignore, { type Ignore } from "ignore";
 import { type FileEntry, RootedError, type RootedFs } from "../rooted.ts";
-import { byText } from "./files.ts";
+import { byText, entriesAt } from "./files.ts";
 
 const MAX_GITIGNORE_BYTES = 256 * 1024;
 
@@ -47,16 +47,7 @@ function* walkEntries(
     if (name === ".git" || kind === "other" || isIgnored(rules, prefix + key)) continue;
     const path = prefix + name;
     yield { path, kind };
-    if (kind === "directory") yield* walkEntries(fs, path, tryList(fs, path), rules);
-  }
-}
-
-function tryList(fs: RootedFs, path: string): FileEntry[] {
-  try {
-    return fs.list(path);
-  } catch (error) {
-    if (error instanceof RootedError) return [];
-    throw error;
+    if (kind === "directory") yield* walkEntries(fs, path, entriesAt(fs, path), rules);
   }
 }
 
@@ -64,7 +55,7 @@ function rulesAbove(fs: RootedFs, start: string): Rules | undefined {
   let rules: Rules | undefined;
   let prefix = "";
   for (const part of start === "" ? [] : start.split("/")) {
-    rules = readRules(fs, prefix, tryList(fs, prefix || "."), rules);
+    rules = readRules(fs, prefix, entriesAt(fs, prefix || "."), rules);
     prefix += `${part}/`;
     if (isIgnored(rules, prefix)) return undefined;
   }

@@ -1,7 +1,7 @@
 /** Runs one shell command for a model and keeps a bounded part of its output. */
 import { messageOf } from "../protocol/errors.ts";
 import type { OnOutput } from "../base/redraw.ts";
-import { type ProcessEnd, runMerged } from "./process.ts";
+import { type ProcessEnd, type ProcessOptions, runMerged } from "./process.ts";
 import type { Sandbox, SandboxScope } from "./sandbox.ts";
 import { ShownOutput } from "./shown_output.ts";
 
@@ -19,16 +19,12 @@ export class CommandAborted extends Error {
   }
 }
 
-export interface CommandOptions {
+export interface CommandOptions
+  extends Pick<ProcessOptions, "timeout_ms" | "waited_ms" | "signal" | "term_grace_ms"> {
+  /** For the shell. */
   command: string;
   scope: SandboxScope;
   sandbox: Sandbox;
-  timeout_ms: number;
-  /** How long it waited for a person. This does not count towards the timeout. */
-  waited_ms?: () => number;
-  signal: AbortSignal;
-  /** Time between SIGTERM and SIGKILL, if not the default. */
-  term_grace_ms?: number;
   /** Receives a live preview of the output. */
   onOutput?: OnOutput;
 }

@@ -108,9 +108,7 @@ function namingParts(
     if (binder.kind(path) !== "directory") return undefined;
   }
   if (!hold(dir, "commondir", holds) || !hold(dir, "info/attributes", holds)) return undefined;
-  if (hasTreeSettings(dir, binder) && !hold(dir, "config.worktree", holds)) {
-    return undefined;
-  }
+  if (hasTreeSettings(dir, binder) && !hold(dir, "config.worktree", holds)) return undefined;
   // Listing is faster than an `lstatSync` that fails.
   const there = namesIn(dir);
   if (there === undefined) return undefined;
@@ -123,9 +121,7 @@ function namingParts(
 function treeParts(dir: string, binder: Binder, holds: string[]): Parts | undefined {
   const common = dirname(dirname(dir));
   if (!exists(join(dir, "commondir")) || !exists(join(dir, "gitdir"))) return undefined;
-  if (hasTreeSettings(common, binder) && !hold(dir, "config.worktree", holds)) {
-    return undefined;
-  }
+  if (hasTreeSettings(common, binder) && !hold(dir, "config.worktree", holds)) return undefined;
   return partsIn(dir, NAMING_OF_TREE, binder);
 }
 

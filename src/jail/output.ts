@@ -93,7 +93,7 @@ export class BoundedOutput {
     return `${before}${before.endsWith("\n") ? "" : "\n"}${notes}\n${plainText(decode(end))}`;
   }
 
-  #linearTail(): Uint8Array {
+  #linearTail(): Uint8Array<ArrayBuffer> {
     const end = this.#tail_start + this.#tail_length;
     if (end <= this.#tail.length) return this.#tail.subarray(this.#tail_start, end);
     return concat(
@@ -171,7 +171,8 @@ function grow(
   return grown;
 }
 
-function concat(a: Uint8Array, b: Uint8Array): Uint8Array {
+/** Returns `a` followed by `b`. */
+export function concat(a: Uint8Array<ArrayBuffer>, b: Uint8Array): Uint8Array<ArrayBuffer> {
   if (b.length === 0) return a;
   const joined = new Uint8Array(a.length + b.length);
   joined.set(a);

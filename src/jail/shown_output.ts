@@ -2,7 +2,7 @@
 import { lineDecoder } from "../base/edits/encoding.ts";
 import type { OnOutput } from "../base/redraw.ts";
 import { LiveOutput } from "./live_output.ts";
-import { BoundedOutput, completeLength, grouped } from "./output.ts";
+import { BoundedOutput, completeLength, concat, grouped } from "./output.ts";
 import { Screen } from "./screen.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
@@ -47,7 +47,7 @@ export class ShownOutput {
 
   /** Adds bytes. The chunk may be reused afterwards. */
   push(chunk: Uint8Array): void {
-    const bytes = joined(this.#rest, chunk);
+    const bytes = concat(this.#rest, chunk);
     const complete = completeLength(bytes);
     this.#rest = bytes.slice(complete);
     this.#add(bytes.subarray(0, complete));
@@ -78,7 +78,7 @@ export class ShownOutput {
   }
 
   #add(bytes: Bytes): void {
-    const text = decodedWell(bytes);
+    const text = bytes.includes(0) ? undefined : utf8Of(bytes);
     if (text !== undefined && this.#binary === 0) return this.#screen.write(text);
     for (const { piece, binary } of pieces(bytes, this.#binary > 0)) {
       if (binary) {
@@ -87,7 +87,7 @@ export class ShownOutput {
       } else if (this.#binary === 0) {
         this.#screen.write(lineDecoder(piece)(piece));
       } else {
-        this.#between = joined(this.#between, piece);
+        this.#between = concat(this.#between, piece);
         if (this.#between.length > BETWEEN_MAX) this.#endBinary(this.#between);
       }
     }
@@ -124,9 +124,8 @@ export class ShownOutput {
   }
 }
 
-/** UTF-8 text without NUL; undefined for other bytes. */
-function decodedWell(bytes: Bytes): string | undefined {
-  if (bytes.indexOf(0) >= 0) return undefined;
+/** UTF-8 text; undefined for other bytes. */
+function utf8Of(bytes: Bytes): string | undefined {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
@@ -162,29 +161,13 @@ function looksBinary(bytes: Bytes): { certain: boolean; clean: boolean } {
     if (is_zero || (is_control && byte !== 0) || byte === 127) controls++;
   }
   const share = controls / bytes.length;
-  const utf8 = isUtf8(bytes);
+  const utf8 = utf8Of(bytes) !== undefined;
   const certain = share > (utf8 ? CONTROLS_MAX_UTF8 : CONTROLS_MAX);
   return { certain, clean: utf8 && controls === 0 && bytes.indexOf(0) < 0 };
 }
 
-function isUtf8(bytes: Bytes): boolean {
-  try {
-    new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 /** BEL, BS, HT, LF, VT, FF, CR and ESC. */
 const SHOWN_CONTROLS = new Set([7, 8, 9, 10, 11, 12, 13, 27]);
-
-function joined(first: Bytes, second: Uint8Array): Bytes {
-  const all = new Uint8Array(first.length + second.length);
-  all.set(first);
-  all.set(second, first.length);
-  return all;
-}
 
 /** Returns a whole output as a terminal shows it. */
 export function shownOf(bytes: Uint8Array): string {

@@ -98,15 +98,12 @@ export function checkPrivate(path: string, mode: number, kind: "file" | "dir" | 
     throw new SvcError("permission_denied", `${path} ${found}`, { hint: mend });
   };
   if (info.isSymlink) refuse("is a symbolic link", `remove it: rm ${path}`);
-  if (kind === "dir" && !info.isDirectory) {
-    refuse("is not a directory", `move it away: mv ${path} ${path}.old`);
-  }
-  if (kind === "file" && !info.isFile) {
-    refuse("is not a regular file", `move it away: mv ${path} ${path}.old`);
-  }
-  if (kind === "socket" && info.isSocket === false) {
-    refuse("is not a socket", `move it away: mv ${path} ${path}.old`);
-  }
+  const [is_expected, expected] = {
+    dir: [info.isDirectory, "directory"],
+    file: [info.isFile, "regular file"],
+    socket: [info.isSocket !== false, "socket"],
+  }[kind];
+  if (!is_expected) refuse(`is not a ${expected}`, `move it away: mv ${path} ${path}.old`);
   if (!POSIX || info.mode === null) return true;
   if (info.uid !== Deno.uid()) refuse(`belongs to uid ${info.uid}`, `chown ${Deno.uid()} ${path}`);
   const found = info.mode & 0o777;

@@ -130,10 +130,13 @@ export class UnitPool {
     });
   }
 
+  #calls(): Call[] {
+    return [...this.#waiting, ...this.#units.flatMap(({ running }) => running ?? [])];
+  }
+
   /** Gives up the calls of a session; they return `ok: false`. */
   closeSession(session_id: string): void {
-    const running = this.#units.map((unit) => unit.running).filter((call) => call !== undefined);
-    for (const call of [...this.#waiting, ...running]) {
+    for (const call of this.#calls()) {
       if (call.scope.session_id === session_id) {
         this.#giveUp(call, failure("the session has ended"));
       }
@@ -143,8 +146,7 @@ export class UnitPool {
   /** Ends all units; running and waiting calls return `ok: false`. */
   close(): void {
     this.#closed = true;
-    const running = this.#units.map((unit) => unit.running).filter((call) => call !== undefined);
-    for (const call of [...this.#waiting, ...running]) {
+    for (const call of this.#calls()) {
       call.settle(failure("the file tools are closed"));
     }
     this.#waiting = [];

@@ -28,10 +28,11 @@ export async function glob({ fs, pace }: OpContext, args: UnitArgs): Promise<str
   const named = start === "" ? pattern : `${start}/${pattern}`;
   // A walk could leave it out.
   if (literal !== undefined) return literal === "file" ? named : `${named}/`;
+  const matches = (below: string) => matchers.some((each) => test(each, below, pattern));
   const paths: string[] = [];
   for (const { path, kind } of walk(fs, start)) {
     await pace.step();
-    if (kind === "directory" || !testAny(matchers, path.slice(skip), pattern)) continue;
+    if (kind === "directory" || !matches(path.slice(skip))) continue;
     if (kind === "symlink" && kindAt(fs, path) !== "file") continue;
     if (paths.length === MAX_PATHS) {
       paths.push(`[stopped at ${MAX_PATHS} files; use a narrower pattern]`);
@@ -52,10 +53,6 @@ function globPattern(fs: RootedFs, given: string, start: string): string {
   if (!absolute || start === "") return pattern;
   if (!pattern.startsWith(`${start}/`)) throw new UnitError(`"pattern" is outside "path"`);
   return pattern.slice(start.length + 1);
-}
-
-function testAny(matchers: readonly RegExp[], path: string, pattern: string): boolean {
-  return matchers.some((matcher) => test(matcher, path, pattern));
 }
 
 function test(matcher: RegExp, path: string, pattern: string): boolean {

@@ -1,4 +1,20 @@
 /** The Linux system calls behind {@linkcode LinuxRooted}, through the C library. */
+import {
+  AT_EMPTY_PATH,
+  AT_FDCWD,
+  AT_REMOVEDIR,
+  AT_SYMLINK_NOFOLLOW,
+  CALL,
+  ERRNO,
+  kindOfMode,
+  MODE_OFFSET,
+  parseNames,
+  RESOLVE_BENEATH,
+  RESOLVE_NO_MAGICLINKS,
+  RESOLVE_NO_SYMLINKS,
+  STATX_BASIC_STATS,
+  SYMBOLS,
+} from "./kernel_abi.ts";
 import { openLibc } from "./libc.ts";
 
 /** Devices, pipes and sockets are `other`. */
@@ -38,80 +54,8 @@ export const O = {
   NOFOLLOW: Deno.build.arch === "aarch64" ? 0o100000 : 0o400000,
 } as const;
 
-const RESOLVE_NO_MAGICLINKS = 0x02;
-const RESOLVE_NO_SYMLINKS = 0x04;
-const RESOLVE_BENEATH = 0x08;
-const AT_FDCWD = -100;
-const AT_SYMLINK_NOFOLLOW = 0x100;
-const AT_REMOVEDIR = 0x200;
-const AT_EMPTY_PATH = 0x1000;
-const STATX_BASIC_STATS = 0x7ff;
-/** Of the mode in `struct statx`. */
-const MODE_OFFSET = 28;
 const PATH_MAX = 4096;
 const NAMES_BUFFER = 64 * 1024;
-
-/** Numbers for `syscall`: older C libraries lack these functions. */
-const CALL = Deno.build.arch === "aarch64"
-  ? { openat2: 437, statx: 291, getdents64: 61 }
-  : { openat2: 437, statx: 332, getdents64: 217 };
-
-const ERRNO: Record<number, string> = {
-  1: "EPERM",
-  2: "ENOENT",
-  4: "EINTR",
-  5: "EIO",
-  6: "ENXIO",
-  11: "EAGAIN",
-  12: "ENOMEM",
-  13: "EACCES",
-  16: "EBUSY",
-  17: "EEXIST",
-  18: "EXDEV",
-  20: "ENOTDIR",
-  21: "EISDIR",
-  22: "EINVAL",
-  23: "ENFILE",
-  24: "EMFILE",
-  26: "ETXTBSY",
-  27: "EFBIG",
-  28: "ENOSPC",
-  30: "EROFS",
-  36: "ENAMETOOLONG",
-  38: "ENOSYS",
-  39: "ENOTEMPTY",
-  40: "ELOOP",
-  122: "EDQUOT",
-};
-
-const SYMBOLS = {
-  openat2: {
-    name: "syscall",
-    parameters: ["i64", "i32", "buffer", "buffer", "usize"],
-    result: "i64",
-  },
-  statx: {
-    name: "syscall",
-    parameters: ["i64", "i32", "buffer", "i32", "u32", "buffer"],
-    result: "i64",
-  },
-  getdents64: { name: "syscall", parameters: ["i64", "i32", "buffer", "usize"], result: "i64" },
-  openat: { parameters: ["i32", "buffer", "i32", "u32"], result: "i32" },
-  pread64: { parameters: ["i32", "buffer", "usize", "i64"], result: "isize" },
-  pwrite64: { parameters: ["i32", "buffer", "usize", "i64"], result: "isize" },
-  ftruncate64: { parameters: ["i32", "i64"], result: "i32" },
-  fchown: { parameters: ["i32", "u32", "u32"], result: "i32" },
-  readlinkat: { parameters: ["i32", "buffer", "buffer", "usize"], result: "isize" },
-  fchmod: { parameters: ["i32", "u32"], result: "i32" },
-  fchmodat: { parameters: ["i32", "buffer", "u32", "i32"], result: "i32" },
-  renameat: { parameters: ["i32", "buffer", "i32", "buffer"], result: "i32" },
-  unlinkat: { parameters: ["i32", "buffer", "i32"], result: "i32" },
-  mkdirat: { parameters: ["i32", "buffer", "u32"], result: "i32" },
-  symlinkat: { parameters: ["buffer", "i32", "buffer"], result: "i32" },
-  close: { parameters: ["i32"], result: "i32" },
-  __errno_location: { parameters: [], result: "usize" },
-  memcpy: { parameters: ["buffer", "usize", "usize"], result: "void" },
-} as const satisfies Deno.ForeignLibraryInterface;
 
 /** Errors that do not tell whether a path exists. */
 const UNKNOWING = new Set(["EAGAIN", "ENOMEM", "ENFILE", "EMFILE", "EIO"]);
@@ -482,36 +426,4 @@ export class Kernel implements Disposable {
 
 function text(value: string): Buffer {
   return new TextEncoder().encode(`${value}\0`);
-}
-
-function kindOfMode(mode: number): FileKind {
-  switch (mode & 0o170000) {
-    case 0o100000:
-      return "file";
-    case 0o040000:
-      return "directory";
-    case 0o120000:
-      return "symlink";
-    default:
-      return "other";
-  }
-}
-
-/** `d_type` of a directory entry. */
-const ENTRY_KINDS: Record<number, FileKind | undefined> = {
-  0: undefined,
-  4: "directory",
-  8: "file",
-  10: "symlink",
-};
-
-function* parseNames(buffer: Buffer): Generator<{ name: string; kind: FileKind | undefined }> {
-  const view = new DataView(buffer.buffer, buffer.byteOffset, buffer.byteLength);
-  // struct linux_dirent64: ino u64, off i64, reclen u16, type u8, name up to its NUL.
-  for (let at = 0; at < buffer.length; at += view.getUint16(at + 16, true)) {
-    const type = buffer[at + 18];
-    const name = new TextDecoder().decode(buffer.subarray(at + 19, buffer.indexOf(0, at + 19)));
-    if (name === "." || name === "..") continue;
-    yield { name, kind: type in ENTRY_KINDS ? ENTRY_KINDS[type] : "other" };
-  }
 }

@@ -12,7 +12,6 @@ import type { Argument } from "../os/passing.ts";
 import type { Binder } from "./binder.ts";
 import { gitParts } from "./git_parts.ts";
 import { type GitOutside, gitOutside } from "./git_places.ts";
-import type { SandboxScope } from "./sandbox.ts";
 
 /** The checkout around a working directory, for commands of the person's own sessions. */
 export interface Checkout {
@@ -20,6 +19,28 @@ export interface Checkout {
   /** Real paths in it, outside of the directory, that no tool may see. */
   hidden: readonly string[];
   other?: string;
+}
+
+/** The part of a command's scope that decides what git can do. */
+export interface GitScope {
+  /** Absolute real path of the only writable directory. */
+  workdir: string;
+  /**
+   * For the person's own sessions: git may work in the repository around the workdir, and commands
+   * may see the rest of the checkout.
+   */
+  checkout?: Checkout;
+  read_only?: boolean;
+  /** Makes `.git` read-only, because others would see changes while it runs. */
+  background?: boolean;
+  /** For svc's own git that runs nothing from the repository: it may change its configuration. */
+  git?: boolean;
+  /**
+   * For svc's own git in a working tree below the workdir. It may start another git for a nested
+   * repository, with that repository's programs. So only this tree and git's own files are
+   * writable, except files that name programs.
+   */
+  git_tree?: string;
 }
 
 export interface GitAround extends GitOutside {
@@ -39,7 +60,7 @@ interface Surroundings {
  * in the directory itself.
  */
 export function gitAround(
-  scope: SandboxScope,
+  scope: GitScope,
   { home, personal }: Surroundings,
   binder: Binder,
 ): GitAround | undefined {
@@ -82,7 +103,7 @@ export function seenAround(git: GitAround | undefined): string[] {
 /** Returns bwrap arguments for the parts of a repository outside of the working directory. */
 export function gitMounts(
   { directory, tree, pointer, only_reads }: GitAround,
-  scope: SandboxScope,
+  scope: GitScope,
   binder: Binder,
   holds: string[],
 ): Argument[] {

@@ -1,7 +1,6 @@
 import { join } from "@std/path";
 import { messageOf, SvcError } from "../protocol/errors.ts";
 import type { Binder } from "./binder.ts";
-import type { SandboxScope } from "./sandbox.ts";
 
 /**
  * Creates the `.svc` of a workdir that hides it. Otherwise a command that started earlier could see
@@ -9,7 +8,10 @@ import type { SandboxScope } from "./sandbox.ts";
  *
  * @throws {SvcError} conflict when something else has the name, because a command could replace it
  */
-export function prepareOwn({ workdir, hidden }: SandboxScope, binder: Binder): void {
+export function prepareOwn(
+  { workdir, hidden }: { workdir: string; hidden: readonly string[] },
+  binder: Binder,
+): void {
   const own = join(workdir, ".svc");
   if (!hidden.includes(own) || binder.kind(own) === "directory") return;
   if (binder.kind(workdir) === undefined) return;

@@ -13,20 +13,21 @@ import { commandEnvironment } from "./command_environment.ts";
 import { type CommandLimits, limitLine } from "./command_limits.ts";
 import { isLong, namingLeft, tooLong } from "./command_line.ts";
 import type { CommandSpace } from "./command_space.ts";
-import type { Checkout, GitAround } from "./git_around.ts";
+import type { GitAround, GitScope } from "./git_around.ts";
 import type { SeenDirectory } from "./sandbox_alone.ts";
-import { bubblewrap, surveyed } from "./sandbox_bubblewrap.ts";
+import { bubblewrap } from "./sandbox_bubblewrap.ts";
+import { isSystem, personalDirectories } from "./sandbox_mounts.ts";
 import { probed } from "./sandbox_probe.ts";
 import type { LimitedCommand, SessionLimits } from "./session_limits.ts";
+import { spawnArgv } from "./spawn.ts";
 import { syscallFilter } from "./syscall_filter.ts";
+import { programsOf, realDirectory } from "./toolchains.ts";
 
 /** `[sandbox] shell` in `daemon.toml`. */
 export type ShellSandbox = "auto" | "bubblewrap" | "none";
 
 /** What one command may see. */
-export interface SandboxScope {
-  /** Absolute real path of the only writable directory. */
-  workdir: string;
+export interface SandboxScope extends GitScope {
   /** Absolute real paths that no tool may see; never the workdir itself. */
   hidden: readonly string[];
   /** The commands of a session share their limits. */
@@ -34,37 +35,18 @@ export interface SandboxScope {
   /** Added to the variables that every command has. */
   env?: Readonly<Record<string, string>>;
   network: boolean;
-  /**
-   * A Unix socket, all that a command without network can reach. Needs {@linkcode
-   * Sandbox.forwards}.
-   */
+  /** All that a command without network can reach. Needs {@linkcode Sandbox.forwards}. */
   proxy?: ScopeProxy;
   /** Directories that outlive the command. */
   space?: CommandSpace;
-  /**
-   * For the person's own sessions: git may work in the repository around the workdir, and commands
-   * may see the rest of the checkout.
-   */
-  checkout?: Checkout;
-  read_only?: boolean;
   /** Whether it outlives the daemon, because an interruption would leave work half done. */
   lasting?: boolean;
   /** Whether its output ends with the names of leftover processes. */
   names_left?: boolean;
-  /** Makes `.git` read-only, because others would see changes while it runs. */
-  background?: boolean;
-  /** For svc's own git that runs nothing from the repository: it may change its configuration. */
-  git?: boolean;
-  /**
-   * For svc's own git in a working tree below the workdir. It may start another git for a nested
-   * repository, with that repository's programs. So only this tree and git's own files are
-   * writable, except files that name programs.
-   */
-  git_tree?: string;
 }
 
 export interface ScopeProxy {
-  /** Outside of the sandbox. */
+  /** A Unix socket outside of the sandbox. */
   path: string;
   /** Hosts on the command's own loopback, reached without the proxy. */
   direct: readonly string[];
@@ -230,15 +212,24 @@ async function findBubblewrap(
       for (const wall of walls) {
         const sandbox = bubblewrap(program, [...wall, ...privileges], environment, {
           shell: findShell(),
+          survey: surveyed(environment),
           binder,
           memory,
           filtered: wall.includes("--seccomp"),
           bounds,
           own,
         });
-        const probe = await probed(
-          // The contents of /tmp may change meanwhile.
-          sandbox.argv("true", { workdir: "/tmp", hidden: [], network: false, read_only: true }),
+        // The contents of /tmp may change meanwhile.
+        const scope = { workdir: "/tmp", hidden: [], network: false, read_only: true };
+        const argv = sandbox.argv("true", scope);
+        const probe = await probed((signal) =>
+          spawnArgv(argv, {
+            cwd: "/",
+            stdin: "null",
+            stdout: "null",
+            stderr: "piped",
+            signal,
+          }).output()
         );
         if (probe === undefined) {
           for (const stack of [tried, kept]) stack.move();
@@ -279,6 +270,19 @@ function filterChoices(memory: MemoryFiles | undefined): Argument[][] {
 function namespaceChoices(): string[][] {
   return Deno.uid() === 0 ? [[]] : [["--unshare-user", "--disable-userns"], []];
 }
+
+/** Finds what commands can see of a machine. */
+function surveyed(environment: Record<string, string>) {
+  const personal = personalDirectories(environment);
+  const home = realDirectory(environment.HOME);
+  const isSeen = (path: string) =>
+    isSystem(path) && !personal.some((directory) => isWithin(path, directory));
+  const programs = programsOf(environment, { home, personal, isSeen });
+  return { personal, home, isSeen, programs };
+}
+
+/** What {@linkcode surveyed} finds. */
+export type Survey = ReturnType<typeof surveyed>;
 
 /**
  * Returns a function that reports whether a command could see a real path, so that it needs a

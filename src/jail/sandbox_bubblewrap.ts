@@ -14,27 +14,25 @@ import { FORWARDER, forwarder, PROXY_SOCKET, proxyEnvironment } from "./forwarde
 import { gitAround } from "./git_around.ts";
 import { letGo } from "./git_placeholders.ts";
 import { prepareOwn } from "./own_directory.ts";
-import type { Bounds, OwnPrograms, Sandbox, SandboxScope } from "./sandbox.ts";
+import type { Bounds, OwnPrograms, Sandbox, SandboxScope, Survey } from "./sandbox.ts";
 import { aloneMounts, checkedFirst } from "./sandbox_alone.ts";
 import {
   inMemory,
-  isSystem,
   mounts,
-  personalDirectories,
   rootOf,
   scratchOf,
   shownPrograms,
   systemParts,
 } from "./sandbox_mounts.ts";
-import { programsOf, realDirectory } from "./toolchains.ts";
 
 /** Returns the sandbox of a bwrap that works with these arguments. */
 export function bubblewrap(
   program: string,
   privileges: Argument[],
   environment: Record<string, string>,
-  { shell, binder, memory, filtered, bounds: { limits, shared }, own }: {
+  { shell, survey, binder, memory, filtered, bounds: { limits, shared }, own }: {
     shell: string;
+    survey: Survey;
     binder: Binder;
     memory?: MemoryFiles;
     filtered: boolean;
@@ -42,8 +40,8 @@ export function bubblewrap(
     own: OwnPrograms;
   },
 ): Sandbox {
+  const { personal, home, isSeen, programs } = survey;
   const counted = countsProcesses(Deno.osRelease());
-  const { personal, home, isSeen, programs } = surveyed(environment);
   const isolation = [
     "--new-session",
     "--unshare-pid",
@@ -149,16 +147,6 @@ export function bubblewrap(
       memory?.[Symbol.dispose]();
     },
   };
-}
-
-/** Finds what commands can see of a machine. */
-export function surveyed(environment: Record<string, string>) {
-  const personal = personalDirectories(environment);
-  const home = realDirectory(environment.HOME);
-  const isSeen = (path: string) =>
-    isSystem(path) && !personal.some((directory) => isWithin(path, directory));
-  const programs = programsOf(environment, { home, personal, isSeen });
-  return { personal, home, isSeen, programs };
 }
 
 /** Reports whether a command can fetch anything. */

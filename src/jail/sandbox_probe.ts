@@ -1,8 +1,6 @@
 import { messageOf, SvcError } from "../protocol/errors.ts";
 import { KernelFiles } from "../os/kernel_files.ts";
 import { lacksForNow } from "../os/lacks.ts";
-import type { SandboxArgv } from "./sandbox.ts";
-import { spawnArgv } from "./spawn.ts";
 
 /** For one program that does nothing, on a very busy machine. */
 const PROBE_MS = 60_000;
@@ -14,18 +12,14 @@ const PROBE_MS = 60_000;
  * @throws {SvcError} unavailable, if it may work later. That must not count as a machine without
  * bubblewrap, where commands run unconfined.
  */
-export async function probed(argv: SandboxArgv): Promise<string | undefined> {
+export async function probed(
+  run: (signal: AbortSignal) => Promise<Deno.CommandOutput>,
+): Promise<string | undefined> {
   const stop = new AbortController();
   const timer = setTimeout(() => stop.abort(), PROBE_MS);
   let complaint: string;
   try {
-    const { success, code, signal, stderr } = await spawnArgv(argv, {
-      cwd: "/",
-      stdin: "null",
-      stdout: "null",
-      stderr: "piped",
-      signal: stop.signal,
-    }).output();
+    const { success, code, signal, stderr } = await run(stop.signal);
     if (success) return undefined;
     if (stop.signal.aborted) throw notNow("it does not finish");
     // The machine's own filter may end it each time.

@@ -36,8 +36,8 @@ export class UntrustedReader implements Disposable {
   #opened: Rooted | undefined;
 
   /**
-   * Returns the files of a directory, for immediate use. Parameters as for {@linkcode
-   * readUntrusted}.
+   * Returns the files of a directory, for immediate use.
+   * The parameters are those of {@linkcode readUntrusted}.
    */
   files(root: string, hidden: readonly string[] = []): UntrustedFiles {
     this.#open ??= kernelRooted() ?? chooseRooted;

@@ -24,6 +24,8 @@ export interface CommandGroup {
   remove(): void;
 }
 
+type Files = Pick<KernelFiles, "read" | "write">;
+
 const NEEDED = ["memory", "pids"];
 const OWN = "svc-daemon";
 
@@ -82,7 +84,7 @@ function isWritable(directory: string): boolean {
 }
 
 export class CommandGroups {
-  readonly #files: Pick<KernelFiles, "read" | "write">;
+  readonly #files: Files;
   readonly #directory: string;
   /** The group of each session, and its number of commands. */
   readonly #sessions = new Map<unknown, { path: string; count: number }>();
@@ -90,14 +92,14 @@ export class CommandGroups {
   #left: string[] = [];
   #made = 0;
 
-  private constructor(files: Pick<KernelFiles, "read" | "write">, directory: string) {
+  private constructor(files: Files, directory: string) {
     this.#files = files;
     this.#directory = directory;
   }
 
   /** Prepares the subtree. @returns `undefined` if the kernel refuses */
   static open(
-    files: Pick<KernelFiles, "read" | "write">,
+    files: Files,
     directory: string,
   ): CommandGroups | undefined {
     const own = join(directory, OWN);

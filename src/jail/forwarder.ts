@@ -53,10 +53,10 @@ const PROBLEM = "svc: the command did not start: there was no process, port or s
  */
 export function forwarder(
   arch = Deno.build.arch,
-  { port = PROXY_PORT, socket = PROXY_SOCKET, max_processes = 0 } = {},
+  { port = PROXY_PORT, max_processes = 0 } = {},
 ): Uint8Array<ArrayBuffer> | undefined {
   if (!writesFor(arch)) return undefined;
-  const path = new TextEncoder().encode(socket);
+  const path = new TextEncoder().encode(PROXY_SOCKET);
   const inside = new Uint8Array([AF_INET, 0, port >> 8, port & 0xff, 127, 0, 0, 1, ...zeros(8)]);
   const outside = new Uint8Array([AF_UNIX, 0, ...path, 0]);
   const problem = new TextEncoder().encode(PROBLEM);

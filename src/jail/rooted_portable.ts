@@ -286,27 +286,19 @@ function guard<T>(path: string, operation: () => T): T {
   try {
     return operation();
   } catch (error) {
-    if (error instanceof Deno.errors.NotFound) {
+    if (error instanceof RootedError || !(error instanceof Error)) throw error;
+    const { code } = error as NodeJS.ErrnoException;
+    if (error instanceof Deno.errors.NotFound || code === "ENOENT") {
       throw new RootedError("not_found", `${path}: no such file or directory`);
     }
     if (error instanceof Deno.errors.NotADirectory) {
       throw new RootedError("not_directory", `${path}: a part of the path is not a directory`);
     }
     if (error instanceof Deno.errors.NotCapable) throw outside(path);
-    if (error instanceof Deno.errors.PermissionDenied) {
+    if (error instanceof Deno.errors.PermissionDenied || code === "EACCES") {
       throw new RootedError("denied", `${path}: permission denied`);
     }
-    if (error instanceof Deno.errors.FilesystemLoop) throw linkLoop(path);
-    if (error instanceof RootedError || !(error instanceof Error)) throw error;
-    const { code } = error as NodeJS.ErrnoException;
-    switch (code) {
-      case "ENOENT":
-        throw new RootedError("not_found", `${path}: no such file or directory`);
-      case "EACCES":
-        throw new RootedError("denied", `${path}: permission denied`);
-      case "ELOOP":
-        throw linkLoop(path);
-    }
+    if (error instanceof Deno.errors.FilesystemLoop || code === "ELOOP") throw linkLoop(path);
     throw new RootedError("other", `${path}: ${error.message}`, code);
   }
 }

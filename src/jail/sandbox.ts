@@ -319,12 +319,13 @@ function plain(
     unseen: () => undefined,
     ...own,
     argv(command, scope) {
+      if (windows && isLong(command)) throw tooLong(command);
       const limited = limits !== undefined && !windows;
       const first = limited ? limitLine(limits(), { shell, counted: false }) : "";
       return {
         cmd: shell,
         args: windows
-          ? ["/d", "/s", "/c", shortLine(command)]
+          ? ["/d", "/s", "/c", command]
           : plainLine(command, { shell, first, names_left: scope.names_left, memory }),
         env: {
           ...commandEnvironment(environment, { shell, home, workdir: scope.workdir }),
@@ -338,12 +339,6 @@ function plain(
       memory?.[Symbol.dispose]();
     },
   };
-}
-
-/** @throws {SvcError} for a line that is too long */
-function shortLine(command: string): string {
-  if (isLong(command)) throw tooLong(command);
-  return command;
 }
 
 function plainLine(

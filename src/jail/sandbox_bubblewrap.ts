@@ -109,7 +109,7 @@ export function bubblewrap(
           ...way_out.env,
           ...(scope.space?.caches === undefined || workdir === "/"
             ? {}
-            : cacheEnvironment(reachesOut(scope), commandHome)),
+            : cacheEnvironment(scope.network || scope.proxy !== undefined, commandHome)),
           ...commandEnvironment(environment, { shell, home: commandHome, workdir, programs }),
         },
         limited: shared &&
@@ -147,11 +147,6 @@ export function bubblewrap(
       memory?.[Symbol.dispose]();
     },
   };
-}
-
-/** Reports whether a command can fetch anything. */
-function reachesOut({ network, proxy }: Pick<SandboxScope, "network" | "proxy">): boolean {
-  return network || proxy !== undefined;
 }
 
 /** Returns the start of a command line that fails if the directory was replaced. */

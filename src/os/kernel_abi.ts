@@ -1,16 +1,6 @@
-/** Numbers and structures of the Linux kernel for {@linkcode Kernel}, and its calls in the C library. */
+/** The C library's functions for {@linkcode Kernel}, and the kernel's numbers. */
 import type { FileKind } from "./openat2.ts";
 
-export const RESOLVE_NO_MAGICLINKS = 0x02;
-export const RESOLVE_NO_SYMLINKS = 0x04;
-export const RESOLVE_BENEATH = 0x08;
-export const AT_FDCWD = -100;
-export const AT_SYMLINK_NOFOLLOW = 0x100;
-export const AT_REMOVEDIR = 0x200;
-export const AT_EMPTY_PATH = 0x1000;
-export const STATX_BASIC_STATS = 0x7ff;
-/** Of the mode in `struct statx`. */
-export const MODE_OFFSET = 28;
 /** Numbers for `syscall`: older C libraries lack these functions. */
 export const CALL = Deno.build.arch === "aarch64"
   ? { openat2: 437, statx: 291, getdents64: 61 }

@@ -5,12 +5,9 @@ import { visibleJson } from "../base/visible_json.ts";
 export type LogLevel = "debug" | "info" | "warn" | "error";
 const LEVELS: readonly LogLevel[] = ["debug", "info", "warn", "error"];
 
-export interface Log {
-  debug(message: string, fields?: Record<string, unknown>): void;
-  info(message: string, fields?: Record<string, unknown>): void;
-  warn(message: string, fields?: Record<string, unknown>): void;
-  error(message: string, fields?: Record<string, unknown>): void;
-}
+type Write = (message: string, fields?: Record<string, unknown>) => void;
+
+export type Log = Readonly<Record<LogLevel, Write>>;
 
 export interface LogFileOptions {
   path: string;
@@ -29,6 +26,10 @@ export class LogFile implements Log {
   #file: Deno.FsFile | undefined;
   #size = 0;
   readonly #secrets = new Set<string>();
+  readonly debug: Write = (message, fields) => this.#write("debug", message, fields);
+  readonly info: Write = (message, fields) => this.#write("info", message, fields);
+  readonly warn: Write = (message, fields) => this.#write("warn", message, fields);
+  readonly error: Write = (message, fields) => this.#write("error", message, fields);
 
   constructor(options: LogFileOptions) {
     this.#options = { max_bytes: 10 * 1024 * 1024, keep: 5, ...options };
@@ -37,19 +38,6 @@ export class LogFile implements Log {
   /** Masks values wherever they would appear. Ignores short ones. */
   mask(...secrets: (string | undefined)[]): void {
     for (const secret of secrets) if (secret && secret.length >= 8) this.#secrets.add(secret);
-  }
-
-  debug(message: string, fields?: Record<string, unknown>): void {
-    this.#write("debug", message, fields);
-  }
-  info(message: string, fields?: Record<string, unknown>): void {
-    this.#write("info", message, fields);
-  }
-  warn(message: string, fields?: Record<string, unknown>): void {
-    this.#write("warn", message, fields);
-  }
-  error(message: string, fields?: Record<string, unknown>): void {
-    this.#write("error", message, fields);
   }
 
   close(): void {

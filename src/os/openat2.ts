@@ -1,20 +1,5 @@
 /** The Linux system calls behind {@linkcode LinuxRooted}, through the C library. */
-import {
-  AT_EMPTY_PATH,
-  AT_FDCWD,
-  AT_REMOVEDIR,
-  AT_SYMLINK_NOFOLLOW,
-  CALL,
-  ERRNO,
-  kindOfMode,
-  MODE_OFFSET,
-  parseNames,
-  RESOLVE_BENEATH,
-  RESOLVE_NO_MAGICLINKS,
-  RESOLVE_NO_SYMLINKS,
-  STATX_BASIC_STATS,
-  SYMBOLS,
-} from "./kernel_abi.ts";
+import { CALL, ERRNO, kindOfMode, parseNames, SYMBOLS } from "./kernel_abi.ts";
 import { openLibc } from "./libc.ts";
 
 /** Devices, pipes and sockets are `other`. */
@@ -54,6 +39,16 @@ export const O = {
   NOFOLLOW: Deno.build.arch === "aarch64" ? 0o100000 : 0o400000,
 } as const;
 
+const RESOLVE_NO_MAGICLINKS = 0x02;
+const RESOLVE_NO_SYMLINKS = 0x04;
+const RESOLVE_BENEATH = 0x08;
+const AT_FDCWD = -100;
+const AT_SYMLINK_NOFOLLOW = 0x100;
+const AT_REMOVEDIR = 0x200;
+const AT_EMPTY_PATH = 0x1000;
+const STATX_BASIC_STATS = 0x7ff;
+/** Of the mode in `struct statx`. */
+const MODE_OFFSET = 28;
 const PATH_MAX = 4096;
 const NAMES_BUFFER = 64 * 1024;
 

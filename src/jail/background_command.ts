@@ -5,37 +5,35 @@ import { OutputRing } from "./output_ring.ts";
 import { type ProcessEnd, runMerged } from "./process.ts";
 import type { Sandbox, SandboxScope } from "./sandbox.ts";
 
-/** The output that is kept of a command, in bytes. */
+/** Bytes of output kept for a command. */
 const OUTPUT_KEPT = 1024 * 1024;
 
-/** What {@linkcode BackgroundCommand.start} runs. */
 export interface BackgroundOptions {
   command: string;
   scope: SandboxScope;
   sandbox: Sandbox;
-  /** The time limit; without it there is none. */
+  /** No limit if unset. */
   timeout_ms?: number;
 }
 
-/** How a command ended; `problem` says why it could not be started. */
+/** How a command ended. `problem` is why it could not start. */
 export interface BackgroundEnd extends Partial<ProcessEnd> {
-  /** Whether it was stopped from here. */
+  /** Whether {@linkcode BackgroundCommand.stop} ended it. */
   stopped: boolean;
   problem?: string;
 }
 
 export class BackgroundCommand {
-  /** What it wrote last. */
   readonly output: OutputRing = new OutputRing(OUTPUT_KEPT);
-  /** How it ended, once it has. */
+  /** Undefined while it runs. */
   end: BackgroundEnd | undefined;
-  /** Resolves when it has ended and nothing of it runs; never rejects. */
+  /** Resolves when it and its processes have ended. Never rejects. */
   readonly ended: Promise<BackgroundEnd>;
   readonly #input: InputPipe | undefined = InputPipe.open();
   readonly #stop = new AbortController();
   #changed = Promise.withResolvers<void>();
 
-  /** Starts it. Whether that worked, its end says. */
+  /** Starts the command. A failed start shows in {@linkcode ended}. */
   constructor(options: BackgroundOptions) {
     this.ended = this.#run(options);
   }
@@ -72,28 +70,26 @@ export class BackgroundCommand {
     resolve();
   }
 
-  /** Resolves when it writes something, or ends. */
+  /** Resolves at the next output, or at the end. */
   changed(): Promise<void> {
     return this.end === undefined ? this.#changed.promise : Promise.resolve();
   }
 
-  /** Asks it to end, and kills it with all that it started if it does not. */
+  /** Sends SIGTERM, and after the grace period kills the command with all its processes. */
   async stop(): Promise<void> {
     this.#stop.abort(new DOMException("the command was stopped", "AbortError"));
     await this.ended;
   }
 
-  /** Whether it can be written to. */
   get writable(): boolean {
     return this.end === undefined && this.#input?.writable === true;
   }
 
-  /** Writes to its standard input. @returns how many bytes it had room for. */
+  /** Writes to standard input. @returns how many bytes it had room for. */
   write(bytes: Uint8Array<ArrayBuffer>): number {
     return this.end === undefined ? this.#input?.write(bytes) ?? 0 : 0;
   }
 
-  /** Ends its standard input. */
   closeInput(): void {
     this.#input?.close();
   }

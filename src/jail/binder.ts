@@ -1,7 +1,6 @@
 /**
- * Binds directories and files into a sandbox by the descriptor of what was checked. A path may name
- * something else by the time bwrap follows it: a command that is still running could replace the
- * directory by a link, and the next command would get the link's target.
+ * Binds directories and files into a sandbox by the descriptor of what was checked. Between a check
+ * and its use, a running command could replace the path by a link.
  */
 import { dirname, join } from "@std/path";
 import { type Descriptor, type Kernel, O, openKernel, SystemError } from "../os/openat2.ts";
@@ -11,49 +10,39 @@ import type { Argument } from "../os/passing.ts";
 import { parent } from "./covers.ts";
 import { readUntrusted } from "./untrusted_files.ts";
 
-/** Binds paths to themselves. */
 export interface Binder extends Disposable {
-  /**
-   * Returns what is at an absolute path; undefined when it does not exist or contains a symlink.
-   */
+  /** Returns the kind of an absolute path; undefined if it is missing or contains a symlink. */
   kind(path: string): "file" | "directory" | undefined;
-  /** As {@linkcode Binder.kind} for many paths, of which those beside each other cost less. */
+  /** Like {@linkcode Binder.kind} for many paths. Paths in one directory share a lookup. */
   kinds(paths: readonly string[]): ("file" | "directory" | undefined)[];
-  /** Returns the start of a regular file; undefined where {@linkcode Binder.kind} has none. */
+  /** Returns the start of a regular file; undefined if there is none. */
   text(path: string, max_bytes: number): string | undefined;
-  /** Returns the user that something belongs to. */
   owner(path: string): number | null | undefined;
   /**
-   * Reports whether a path exists. For a missing path, checks at most once a second, because a
-   * machine lacks most of the known toolchains.
+   * Reports whether a path exists. Checks a missing path at most once a second, because a machine
+   * lacks most known toolchains.
    */
   isThere(path: string): boolean;
-  /**
-   * Returns arguments for bwrap that bind a path, writable unless `mode` is "ro".
-   *
-   * @param at where the sandbox has it; by default where it is.
-   */
+  /** Returns bwrap arguments that bind a path, to `at` if given; writable unless `mode` is "ro". */
   bind(path: string, mode?: "ro", at?: string): Argument[];
   /**
-   * Makes a mount point below a directory that commands can write, and the directories above it.
-   * No symlink is followed: what is in the way is renamed.
+   * Makes a mount point below a directory that commands can write, with its parents. Follows no
+   * symlink: it renames what is in the way.
    *
-   * @param root absolute real path of the directory
-   * @param path relative to it, normalized
-   * @throws {Error} when it cannot be made
+   * @param root absolute real path
+   * @param path relative to `root`, normalized
+   * @throws {Error} if it cannot be made
    */
   makePlace(root: string, path: string, kind: "file" | "directory"): void;
-  /**
-   * Returns device and inode of a directory, for a check inside; undefined if no check is needed.
-   */
+  /** Returns device and inode, for a check inside; undefined if no check is needed. */
   identity(path: string): string | undefined;
-  /** Returns the known paths of programs' sockets, read anew for each command. */
+  /** Returns the paths of programs' sockets. */
   sockets(): string[];
 }
 
 /**
  * @returns undefined when the C library cannot be opened or the kernel is too old
- * @throws {Error} when it cannot be told for now
+ * @throws {Error} when the system lacks resources for now
  */
 export function bindByDescriptor(): Binder | undefined {
   const kernel = openKernel();
@@ -68,10 +57,9 @@ export function bindByDescriptor(): Binder | undefined {
   }
 }
 
-/** A directory that its owner may list, enter and change. */
+/** The owner may list, enter and change it. */
 const OWNER_MAY_ALL = 0o700;
 
-/** How long a path counts as missing after a check. */
 const MISSING_MS = 1_000;
 
 class DescriptorBinder implements Binder {
@@ -175,7 +163,7 @@ class DescriptorBinder implements Binder {
   }
 }
 
-/** For a bwrap without support for descriptors: checks the paths, and the workdir again inside. */
+/** For a bwrap without descriptor support: checks the paths, and the workdir again inside. */
 export const bindByPath: Binder = {
   kind(path) {
     try {
@@ -218,12 +206,11 @@ export const bindByPath: Binder = {
   [Symbol.dispose]() {},
 };
 
-/** The name of what was in the way of a mount point. */
 function movedName(name: string): string {
   return `${name}.moved-${crypto.randomUUID().slice(0, 8)}`;
 }
 
-/** What is at a path itself; a symlink is `other`. */
+/** Does not follow symlinks: those are `other`. */
 function kindAt(path: string): "file" | "directory" | "other" | undefined {
   try {
     const { isDirectory, isFile } = Deno.lstatSync(path);
@@ -247,7 +234,7 @@ function movedError(path: string, cause: SystemError): Error {
   }
 }
 
-/** Returns the paths in `/proc/net/unix`; names that begin with `@` are not in any directory. */
+/** Returns the paths in `/proc/net/unix`. Names that begin with `@` are in no directory. */
 export function socketsOf(table: string): string[] {
   const found = new Set<string>();
   for (const line of table.split("\n")) {

@@ -1,13 +1,13 @@
 /**
  * Control groups of commands (cgroup v2): the kernel holds a session's limits for all its commands
- * together. Needs a group that is the daemon's alone, as the unit of `svc serve --install` asks for. The
- * tree is `<the daemon's>/svc-<n>/<a command each>`; the daemon itself moves to a leaf
- * beside it, because a group with processes cannot pass controllers on.
+ * together. Needs a group delegated to the daemon, as the unit of `svc serve --install` requests.
+ * The tree is `<daemon>/svc-<n>/<command>`. The daemon itself moves to a leaf beside it, because a
+ * group with processes cannot pass controllers on.
  */
 import { dirname, join } from "@std/path";
 import type { KernelFiles } from "../os/kernel_files.ts";
 
-/** What the commands of a session may use together; 0 for no limit. */
+/** Shared by a session's commands; 0 for no limit. */
 export interface GroupLimits {
   memory_bytes: number;
   /** Processes and threads. */
@@ -16,35 +16,32 @@ export interface GroupLimits {
 
 /** The group of one command. */
 export interface CommandGroup {
-  /** A process that writes 0 to this file is in the group, with all that it starts from then on. */
+  /** A process that writes 0 to this file joins the group, with all its later children. */
   readonly join: string;
-  /** Bytes that the commands of the session use; `undefined` when that is unknown. */
-  memory(): number | undefined;
-  /** Whether the kernel ended the command because its session used too much memory. */
+  /** Whether the kernel ended the command for its session's memory. */
   outOfMemory(): boolean;
-  /** Removes it, once nothing runs in it. */
+  /** Removes the group, once it is empty. */
   remove(): void;
 }
 
+type Files = Pick<KernelFiles, "read" | "write">;
+
 const NEEDED = ["memory", "pids"];
-/** Where the daemon's own processes go. */
 const OWN = "svc-daemon";
 
-/** Where the kernel says things; tests have directories in their place. */
+/** Tests use directories in their place. */
 export interface GroupPlaces {
-  /** The groups of the daemon. */
+  /** File that names the daemon's group. */
   self: string;
-  /** Where cgroup v2 is mounted. */
   mount: string;
 }
 
-/** Returns the places for a process. */
 export function groupPlaces(pid: number): GroupPlaces {
   return { self: `/proc/${pid}/cgroup`, mount: "/sys/fs/cgroup" };
 }
 
 /**
- * Finds the group of a daemon without changing anything.
+ * Finds the group of a daemon. Changes nothing.
  *
  * @param pids the daemon's own processes
  * @returns its directory, or `{ why }`: a clause that says why it cannot be used
@@ -67,7 +64,7 @@ export function delegatedGroup(
   }
   if (!isWritable(directory)) return { why: "the daemon's group is not delegated to it" };
   const others = pidsIn(files, directory).filter((pid) => !pids.includes(pid));
-  // A terminal's group is also writable: moving the programs in it is not ours to do.
+  // A terminal's group is also writable, but its programs are not ours to move.
   return others.length === 0 ? { directory } : { why: "other programs are in the daemon's group" };
 }
 
@@ -86,24 +83,23 @@ function isWritable(directory: string): boolean {
   });
 }
 
-/** The groups of a daemon's commands. */
 export class CommandGroups {
-  readonly #files: Pick<KernelFiles, "read" | "write">;
+  readonly #files: Files;
   readonly #directory: string;
-  /** By session: its group, and how many commands are in it. */
+  /** The group of each session, and its number of commands. */
   readonly #sessions = new Map<unknown, { path: string; count: number }>();
-  /** Groups that could not be removed yet, because processes of theirs were still ending. */
+  /** Groups that could not be removed yet because their processes were still ending. */
   #left: string[] = [];
   #made = 0;
 
-  private constructor(files: Pick<KernelFiles, "read" | "write">, directory: string) {
+  private constructor(files: Files, directory: string) {
     this.#files = files;
     this.#directory = directory;
   }
 
-  /** Prepares the subtree. @returns `undefined` when the kernel refuses that */
+  /** Prepares the subtree. @returns `undefined` if the kernel refuses */
   static open(
-    files: Pick<KernelFiles, "read" | "write">,
+    files: Files,
     directory: string,
   ): CommandGroups | undefined {
     const own = join(directory, OWN);
@@ -111,22 +107,17 @@ export class CommandGroups {
     for (const pid of pidsIn(files, directory)) {
       files.write(join(own, "cgroup.procs"), String(pid));
     }
-    const passed_on = files.write(
-      join(directory, "cgroup.subtree_control"),
-      NEEDED.map((name) => `+${name}`).join(" "),
-    );
-    return passed_on ? new CommandGroups(files, directory) : undefined;
+    return passOn(files, directory) ? new CommandGroups(files, directory) : undefined;
   }
 
   /**
-   * Makes the group of one command in that of its session, and sets the session's limits.
-   *
-   * @returns `undefined` when that fails; the command then runs without
+   * Makes the group of one command inside its session's, and sets the session's limits. @returns
+   * `undefined` on failure; the command then runs without a group
    */
   begin(session: unknown, { memory_bytes, tasks }: GroupLimits): CommandGroup | undefined {
     const of = this.#sessions.get(session) ??
       { path: join(this.#directory, `svc-${++this.#made}`), count: 0 };
-    if (of.count === 0 && !this.#makeSession(of.path)) return undefined;
+    if (of.count === 0 && !(made(of.path) && passOn(this.#files, of.path))) return undefined;
     const path = join(of.path, `${++this.#made}`);
     const held = made(path) &&
       this.#set(of.path, "memory.max", memory_bytes) &&
@@ -135,14 +126,14 @@ export class CommandGroups {
       this.#remove(path, ...(of.count === 0 ? [of.path] : []));
       return undefined;
     }
-    // Without swap there is no such file. All of a command ends, not one process of it.
+    // Without swap there is no such file. At the limit the whole command ends, not one of its
+    // processes.
     this.#files.write(join(of.path, "memory.swap.max"), memory_bytes > 0 ? "0" : "max");
     this.#files.write(join(path, "memory.oom.group"), "1");
     of.count++;
     this.#sessions.set(session, of);
     return {
       join: join(path, "cgroup.procs"),
-      memory: () => numberIn(this.#files.read(join(of.path, "memory.current"))),
       outOfMemory: () =>
         /^oom_(?:group_)?kill [1-9]/m.test(this.#files.read(join(path, "memory.events")) ?? ""),
       remove: () => {
@@ -154,17 +145,9 @@ export class CommandGroups {
     };
   }
 
-  /** Removes groups, those inside first, and what is left of earlier ones. */
+  /** Removes groups, inner ones first, and retries earlier failures. */
   #remove(...paths: string[]): void {
     this.#left = [...this.#left, ...paths].filter((path) => !removed(path));
-  }
-
-  #makeSession(path: string): boolean {
-    return made(path) &&
-      this.#files.write(
-        join(path, "cgroup.subtree_control"),
-        NEEDED.map((name) => `+${name}`).join(" "),
-      );
   }
 
   #set(path: string, file: string, limit: number): boolean {
@@ -172,9 +155,10 @@ export class CommandGroups {
   }
 }
 
-function numberIn(text: string | undefined): number | undefined {
-  const number = parseInt(text ?? "");
-  return Number.isNaN(number) ? undefined : number;
+/** Lets the groups inside of one use its controllers. */
+function passOn(files: Pick<KernelFiles, "write">, directory: string): boolean {
+  const controllers = NEEDED.map((name) => `+${name}`).join(" ");
+  return files.write(join(directory, "cgroup.subtree_control"), controllers);
 }
 
 function made(path: string): boolean {

@@ -1,18 +1,17 @@
 /**
- * Limits on the resources of commands. The kernel enforces some of them for each process; the shell
- * that starts the command sets them. No process can raise them again, because commands lack the
- * capability for it. What holds for the commands of a session together is in `session_limits.ts`.
+ * Resource limits of each process, set by the shell that starts the command. Commands lack the
+ * capability to raise them. `session_limits.ts` has the limits shared by a session's commands.
  */
 
 /** The limits under `[sandbox]` in `daemon.toml`; 0 sets none. */
 export interface CommandLimits {
-  /** Concurrent processes of a session's commands together. */
+  /** Of all commands of a session together. */
   max_processes: number;
-  /** Memory of a session's commands together, in MiB; unset: half of the machine's. */
+  /** Of all commands of a session together, in MiB. Default: half of the machine's memory. */
   max_memory_mb?: number;
-  /** Open files of one process. */
+  /** Of one process. */
   max_open_files: number;
-  /** Size of each written file, in MiB. */
+  /** Size of one written file, in MiB. */
   max_file_mb: number;
   /** Size of a session's `/tmp`, in MiB. */
   max_tmp_mb: number;
@@ -20,15 +19,10 @@ export interface CommandLimits {
   max_cache_mb: number;
 }
 
-/**
- * How many processes and threads a command may have for each of its processes. The kernel counts
- * both as one: a browser or a compiler with a few processes has hundreds of threads.
- */
+/** Tasks per process. The kernel counts threads too, and a browser or compiler has hundreds. */
 export const TASKS_EACH = 8;
 
-/**
- * The first kernel that counts the processes of a user namespace separately from the user's others.
- */
+/** The first kernel that counts the processes of a user namespace separately. */
 const COUNTS_NAMESPACES = [5, 14];
 
 /** Reports whether a kernel counts the processes of each user namespace separately. */
@@ -38,15 +32,15 @@ export function countsProcesses(release: string): boolean {
   return major > since || (major === since && minor >= and);
 }
 
-/** Returns the processes and threads that one command may have; 0 for no limit. */
+/** Returns the maximum of processes and threads for one command; 0 for no limit. */
 export function taskLimit({ max_processes }: Pick<CommandLimits, "max_processes">): number {
   return max_processes * TASKS_EACH;
 }
 
 /**
- * Returns the memory of a session's commands together, in MiB; 0 for no limit.
+ * Returns the memory limit of a session's commands together, in MiB; 0 for no limit.
  *
- * @param machine_mb the machine's memory; 0 when it is unknown
+ * @param machine_mb 0 if unknown
  */
 export function memoryLimit(
   { max_memory_mb }: Pick<CommandLimits, "max_memory_mb">,
@@ -55,17 +49,16 @@ export function memoryLimit(
   return max_memory_mb ?? Math.floor(machine_mb / 2);
 }
 
-/** Has the kernel end commands rather than the daemon when the machine runs out of memory. */
+/** Makes the kernel end commands before the daemon when the machine runs out of memory. */
 const FIRST_TO_GO = "echo 800 >/proc/self/oom_score_adj";
 
 /**
- * Returns the line of shell code that sets limits for everything after it. A limit that is already
- * lower stays. The default of the memory sets none here, because the kernel would count what a
- * process only reserves: programs with an address sanitizer reserve terabytes.
+ * Returns the shell line that sets limits for everything after it. A lower existing limit stays.
+ * The default memory limit sets none here, because the kernel counts reserved memory, and an
+ * address sanitizer reserves terabytes.
  *
- * @param shell the program that reads the line
- * @param counted whether the command's processes are counted separately; otherwise their number is
- * not limited, because the person's other processes would count too
+ * @param counted whether the command's processes are counted separately. If not, their number is
+ * not limited, because the person's other processes would count too.
  */
 export function limitLine(
   limits: Pick<
@@ -80,7 +73,7 @@ export function limitLine(
   const each: [string, number][] = [
     ["d", max_memory_mb * kib],
     ["n", max_open_files],
-    // The standard shell counts in blocks of 512 bytes.
+    // dash counts in blocks of 512 bytes.
     ["f", max_file_mb * kib * (bash ? 1 : 2)],
     [bash ? "u" : "p", counted ? taskLimit(limits) : 0],
   ];
@@ -90,7 +83,7 @@ export function limitLine(
   return `{ ${["ulimit -c 0", ...set, FIRST_TO_GO].join("; ")}; } 2>/dev/null\n`;
 }
 
-/** What programs say at a limit of the kernel's, and what to tell of that. */
+/** What programs print at a kernel limit, and the note for it. */
 const REFUSED: readonly [RegExp, (limits: CommandLimits) => string | undefined][] = [
   [
     /Resource temporarily unavailable|can't start new thread|EAGAIN|Cannot fork/i,
@@ -110,7 +103,7 @@ const REFUSED: readonly [RegExp, (limits: CommandLimits) => string | undefined][
   ],
 ];
 
-/** Returns notes on limits that a command which failed may have met, by what it wrote. */
+/** Returns notes on the limits that a failed command may have hit, judged by its output. */
 export function refusedByLimits(output: string, limits: CommandLimits | undefined): string[] {
   if (limits === undefined) return [];
   return REFUSED.flatMap(([says, note]) => {

@@ -3,18 +3,18 @@ import { shellQuote } from "../base/shell_quote.ts";
 import { SvcError } from "../protocol/errors.ts";
 
 /**
- * The longest line that is passed as an argument, in bytes. Linux takes 128 KiB in one argument, and
- * what is set up before the line is a part of it; cmd.exe takes 8,191 characters.
+ * The longest line passed as an argument, in bytes. Linux takes 128 KiB, including the setup before
+ * the line; cmd.exe takes 8,191 characters.
  */
 export const ARGUMENT_MAX = Deno.build.os === "windows" ? 8_000 : 100_000;
 
-/** Whether a line is too long to be an argument. */
+/** Reports whether a line is too long to be an argument. */
 export function isLong(line: string): boolean {
-  // One unit of text takes three bytes at most.
+  // A UTF-16 unit takes at most three bytes.
   return line.length * 3 > ARGUMENT_MAX && new TextEncoder().encode(line).length > ARGUMENT_MAX;
 }
 
-/** The error for a line that cannot be passed in another way. */
+/** Returns the error for a line that is too long to pass. */
 export function tooLong(line: string): SvcError {
   const { length } = new TextEncoder().encode(line);
   return new SvcError(
@@ -24,12 +24,12 @@ export function tooLong(line: string): SvcError {
   );
 }
 
-/** How a shell reads a line from a file instead of an argument. */
+/** Returns shell code that reads a line from a file. */
 export function readFrom(path: string): string {
   return `. ${shellQuote(path)}`;
 }
 
-/** What is left when a line has ended: every process that others of its own can see. */
+/** Names the processes left when a line has ended. */
 const LEFT = `
 svc_left() {
   left=
@@ -54,15 +54,15 @@ svc_left
 [ -z "$left" ] ||
   printf '\\n[still running when the command ended, and ended with it: %s; use background for what is to run on]\\n' "$left"
 `;
-/** Outside of a namespace of its own, only its process group ends with a command. */
+/** Without its own namespace, a command ends only with its process group. */
 const OWN_GROUP = `{ read -r stat <"/proc/$$/stat"; } 2>/dev/null
 set -- \${stat##*\\) }
 group=$3
 `;
 
 /**
- * Returns a line that runs another one in a shell of its own, and then names the processes that it
- * has left running; these end with it.
+ * Returns a line that runs another in its own shell, then names the processes that are left. They
+ * end with it.
  *
  * @param options.alone whether the command sees no other processes
  */
@@ -70,8 +70,8 @@ export function namingLeft(
   line: string,
   { shell, alone }: { shell: string; alone: boolean },
 ): string {
-  // The shell waits for what the line does about a signal, which it does not take itself.
-  // What it says about a line that was ended by a signal is for nobody.
+  // The outer shell leaves signals to the line. Its own message about a signalled line is not
+  // wanted.
   return `trap asked=1 TERM INT HUP
 exec 9>&2 2>/dev/null
 ${shellQuote(shell)} -c ${shellQuote(line)} "$0" "$@" 2>&9 9>&-

@@ -1,8 +1,7 @@
 /**
- * Directories of commands that outlive one command: a `/tmp` for each session, and for each working
- * directory one in which package managers keep what they fetch. They lie in the daemon's own home,
- * which no tool sees, so a command never writes to the person's caches or reads another session's
- * temporary files.
+ * Directories that outlive one command: a `/tmp` per session, and package caches per working
+ * directory. They are in the daemon's home, which no tool sees, so a command cannot write to the
+ * person's caches or read another session's temporary files.
  */
 import { join } from "@std/path";
 import { sha256Hex } from "../base/sha256.ts";
@@ -10,24 +9,24 @@ import { ensurePrivateDir, exists, readDirIfAny } from "../os/files.ts";
 import { removeTree } from "../os/remove_tree.ts";
 import type { Checkout } from "./git_around.ts";
 
-/** Where commands of a session find their own files. Absolute paths outside of the sandbox. */
+/** Absolute paths outside the sandbox. */
 export interface CommandSpace {
-  /** What they see as `/tmp`, where they work elsewhere. */
+  /** Mounted as `/tmp`, unless the session works in `/tmp`. */
   tmp: string;
-  /** Where package managers keep what they fetch; undefined where nothing is kept. */
+  /** For package managers; undefined if nothing is kept. */
   caches?: string;
-  /** The checkout that the working directory lies in, for the person's own sessions. */
+  /** The checkout around the working directory, for the person's own sessions. */
   checkout?: Checkout;
-  /** A configuration file for git with the person's name and address. */
+  /** A git configuration file with the person's name and address. */
   git_config?: string;
 }
 
-/** Where commands see {@linkcode CommandSpace.caches}: nothing else is mounted in it. */
+/** Where commands see {@linkcode CommandSpace.caches}. */
 export const CACHE_DIR = "/var/cache/svc";
 
 /**
- * Returns the variables by which package managers find {@linkcode CACHE_DIR}. Without network those
- * whose caches the person has keep to them, as they could fetch nothing.
+ * Returns the variables that point package managers to {@linkcode CACHE_DIR}. Without network,
+ * those with caches of the person's keep using them, because they cannot download.
  */
 export function cacheEnvironment(network: boolean, home: string): Record<string, string> {
   return {
@@ -50,39 +49,32 @@ export function cacheEnvironment(network: boolean, home: string): Record<string,
   };
 }
 
-/** Whose command it is. */
 export interface SpaceOwner {
   session_id: string;
   /** Absolute real path. */
   workdir: string;
-  /** Sessions that work for others keep nothing: what they leave would reach the person's. */
+  /** Others keep nothing, because what they leave would reach the person's own sessions. */
   trusted: boolean;
 }
 
 export interface CommandSpacesParts {
-  /** The directory that all of them lie in. */
   root: string;
-  /** Ids of the sessions that have not ended. */
   openSessions(): Promise<Iterable<string>>;
-  /** Reads the person's {@linkcode CommandSpace.git_config}. */
   gitConfig(): Promise<string | undefined>;
-  /** Whose turn it is to make them: many at once would keep the daemon from all else. */
+  /** Waits for a turn, because making many at once would block the daemon. */
   turn(): Promise<void>;
-  /** Reports what could not be removed. */
   onError(path: string, error: unknown): void;
 }
 
-/** How long caches are kept that no session uses, in milliseconds: 30 days. */
+/** How long unused caches are kept: 30 days. */
 const CACHES_KEPT_MS = 30 * 24 * 60 * 60 * 1000;
-/** Names the working directory of caches; its time is when a session began to use them. */
+/** Names the working directory of caches. Its mtime is when a session began to use them. */
 const OWNER = ".svc-workdir";
 
-/** Makes and removes the directories. */
 export class CommandSpaces {
   readonly #parts: CommandSpacesParts;
   readonly #tmp: string;
   readonly #caches: string;
-  /** Of the sessions that ran a command. */
   readonly #known = new Map<string, CommandSpace>();
   #swept: Promise<void> | undefined;
 
@@ -93,9 +85,7 @@ export class CommandSpaces {
   }
 
   /**
-   * Makes the directories of a session's commands where they are missing.
-   *
-   * @throws {Error} when they cannot be made, for instance because the disk is full.
+   * Makes the missing directories of a session. @throws {Error} for instance when the disk is full
    */
   async of(owner: SpaceOwner): Promise<CommandSpace> {
     let known = this.#known.get(owner.session_id);
@@ -121,20 +111,19 @@ export class CommandSpaces {
     return { tmp, caches };
   }
 
-  /** Forgets which directories a session has; they stay. */
+  /** Forgets the directories of a session, but keeps them. */
   forget(session_id: string): void {
     this.#known.delete(session_id);
   }
 
-  /** Removes the temporary files of a session that has ended. */
   async sessionEnded(session_id: string): Promise<void> {
     this.forget(session_id);
     await this.#remove(join(this.#tmp, session_id));
   }
 
-  /** Removes what an earlier daemon left: files of ended sessions, caches that nothing used. */
+  /** Removes the files of ended sessions and the unused caches that an earlier daemon left. */
   async #sweep(): Promise<void> {
-    // Listed first: a session that begins meanwhile is not among them.
+    // Listed first, so that it contains no session that starts meanwhile.
     const left = readDirIfAny(this.#tmp);
     const open = new Set(await this.#parts.openSessions());
     for (const { name } of left) {
@@ -164,7 +153,7 @@ function isThere({ tmp, caches }: CommandSpace): boolean {
   return exists(tmp) && (caches === undefined || exists(caches));
 }
 
-/** Its mode is for commands to change: only the directory around it keeps others out. */
+/** Commands can change its mode; the directory around it keeps others out. */
 function ensureDirectory(path: string): void {
   Deno.mkdirSync(path, { recursive: true, mode: 0o700 });
 }

@@ -11,11 +11,11 @@ export interface Cover {
 const MOUNTS_MAX = 2_400;
 
 /**
- * Returns the covers or, if there are too many, fewer that hide more: a directory is hidden instead
- * of the paths in it, starting with the directories that contain the most.
+ * Returns the covers. If there are too many, hides whole directories instead of the paths in them,
+ * the fullest first.
  *
  * @param root is never hidden itself
- * @param max how many mounts the covers and the directories above them may need
+ * @param max mounts allowed for the covers and the directories above them
  * @throws {SvcError} conflict when too many are directly in the root
  */
 export function fewer(covers: readonly Cover[], root: string, max = MOUNTS_MAX): Cover[] {
@@ -46,9 +46,8 @@ export function fewer(covers: readonly Cover[], root: string, max = MOUNTS_MAX):
 }
 
 /**
- * Returns the directories between the workdir and a hidden path in it. A mount point cannot be
- * renamed, but the directories above it can: a command that moved one could see the hidden path the
- * next time. Each one bound to itself is a mount point too.
+ * Returns the directories between the workdir and its hidden paths. A command could rename one and
+ * see the hidden path the next time, so each is bound to itself: a mount point cannot be renamed.
  */
 export function directoriesAbove(hidden: readonly Cover[], workdir: string): string[] {
   const above = new Set<string>();
@@ -61,14 +60,14 @@ export function directoriesAbove(hidden: readonly Cover[], workdir: string): str
   return [...above].sort((a, b) => a.length - b.length);
 }
 
-/** The directories above a path, without the root of the file system. */
+/** Without the root of the file system. */
 function upFrom(path: string): string[] {
   const above: string[] = [];
   for (let up = parent(path); up !== "/"; up = parent(up)) above.push(up);
   return above;
 }
 
-/** Returns the paths that lie in no other of them, without duplicates. */
+/** Returns the paths that are in no other of them, without duplicates. */
 export function outermost(paths: readonly string[]): string[] {
   const kept: string[] = [];
   const seen = new Set<string>();
@@ -82,7 +81,7 @@ export function outermost(paths: readonly string[]): string[] {
   return kept;
 }
 
-/** The directory above an absolute path. */
+/** Returns the directory above an absolute path. */
 export function parent(path: string): string {
   return path.slice(0, path.lastIndexOf("/")) || "/";
 }

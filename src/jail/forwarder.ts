@@ -1,30 +1,26 @@
 /**
- * What connects a command without a network to a proxy outside: a program of 1 KB that listens on
- * the loopback of the command's own network namespace, hands each connection to a Unix socket, and
- * then becomes the command's shell. It holds no right and takes no decision; those are the proxy's.
+ * Connects a command without network to a proxy outside: a program of 1 KB that listens on the
+ * command's own loopback, forwards each connection to a Unix socket, and then becomes the command's
+ * shell. It has no rights; the proxy decides.
  *
- * It is written here instead of being looked for, because no program that listens is surely there,
- * and because a program like svc takes some 60 ms and 60 MB to start, for each command.
+ * Built here because no suitable program is sure to be installed, and starting one like svc for
+ * each command takes 60 ms and 60 MB.
  */
 import { Program, writesFor } from "./machine_code.ts";
 
-/** Where a command finds its proxy, for HTTP and for SOCKS 5. */
+/** For HTTP and SOCKS 5. */
 export const PROXY_PORT = 3128;
-/** Where the sandbox has the proxy's socket and the program. */
+/** Paths in the sandbox. */
 export const PROXY_SOCKET = "/run/svc-proxy";
 export const FORWARDER = "/run/svc-forward";
 
-/**
- * Returns the variables by which programs find the proxy.
- *
- * @param direct hosts that they reach without it
- */
+/** Returns the variables by which programs find the proxy, except for the `direct` hosts. */
 export function proxyEnvironment(direct: readonly string[]): Record<string, string> {
   const http = `http://127.0.0.1:${PROXY_PORT}`;
   const variables = {
     HTTP_PROXY: http,
     HTTPS_PROXY: http,
-    // Names are resolved by the proxy: there is nothing else that could.
+    // Only the proxy can resolve names.
     ALL_PROXY: `socks5h://127.0.0.1:${PROXY_PORT}`,
     NO_PROXY: direct.join(","),
   };
@@ -33,7 +29,7 @@ export function proxyEnvironment(direct: readonly string[]): Record<string, stri
     ...Object.fromEntries(
       Object.entries(variables).map(([name, value]) => [name.toLowerCase(), value]),
     ),
-    // Node's own fetch reads these variables only when it is told to.
+    // Without it, Node's own fetch ignores these variables.
     NODE_USE_ENV_PROXY: "1",
   };
 }
@@ -41,26 +37,26 @@ export function proxyEnvironment(direct: readonly string[]): Record<string, stri
 const BUFFER_BYTES = 16 * 1024;
 const [AF_UNIX, AF_INET, STREAM, CLOEXEC] = [1, 2, 1, 0o2000000];
 const [SIGCHLD, RLIMIT_NPROC, BACKLOG] = [17, 6, 4096];
-/** Gives a new process the parent of the one that makes it. */
+/** Gives a new process the parent of its maker. */
 const CLONE_PARENT = 0x8000;
 /** SHUT_WR, SHUT_RDWR */
 const [WRITING, READING_AND_WRITING] = [1, 2];
-/** The exit code of a shell that cannot run a program, and what is said with it. */
+/** The exit code of a shell that cannot run a program, and its message. */
 const NOT_RUN = 126;
 const PROBLEM = "svc: the command did not start: there was no process, port or shell for it\n";
 
 /**
  * Builds the program.
  *
- * @param options.max_processes the limit that it shares with the command; 0 for no limit
- * @returns `undefined` for a machine that it cannot be written for
+ * @param options.max_processes the limit it shares with the command; 0 for none
+ * @returns `undefined` for an unsupported machine
  */
 export function forwarder(
   arch = Deno.build.arch,
-  { port = PROXY_PORT, socket = PROXY_SOCKET, max_processes = 0 } = {},
+  { port = PROXY_PORT, max_processes = 0 } = {},
 ): Uint8Array<ArrayBuffer> | undefined {
   if (!writesFor(arch)) return undefined;
-  const path = new TextEncoder().encode(socket);
+  const path = new TextEncoder().encode(PROXY_SOCKET);
   const inside = new Uint8Array([AF_INET, 0, port >> 8, port & 0xff, 127, 0, 0, 1, ...zeros(8)]);
   const outside = new Uint8Array([AF_UNIX, 0, ...path, 0]);
   const problem = new TextEncoder().encode(PROBLEM);
@@ -70,27 +66,27 @@ export function forwarder(
     .data("outside", outside)
     .data("problem", problem)
     .data("limit", new Uint8Array(limit.buffer))
-    // struct sigaction with SIG_IGN: the kernel then buries children itself.
+    // struct sigaction with SIG_IGN: the kernel then reaps children itself.
     .data("ignored", new Uint8Array([1, ...zeros(31)]))
     .data("pause", new Uint8Array([...zeros(8), ...[0x80, 0x96, 0x98, 0, 0, 0, 0, 0]])) // 10 ms
     .call("socket", AF_INET, STREAM | CLOEXEC, 0).jump("failed", "negative").keep("a")
     .call("bind", "a", { data: "inside" }, inside.length).jump("failed", "negative")
     .call("listen", "a", BACKLOG).jump("failed", "negative");
-  // Not a child of what it becomes: a program that waits for all its children would never end.
+  // Not its own child: a program that waits for all its children would never end.
   fork(program, CLONE_PARENT).jump("serve", "zero").jump("become", "positive");
-  // Emulators of a kernel may not know that flag.
+  // Kernel emulators may not know that flag.
   fork(program).jump("serve", "zero").jump("failed", "negative")
     .label("become").execArguments()
     .label("failed").call("write", 2, { data: "problem" }, problem.length).call("exit", NOT_RUN);
 
-  // The command's output must end with the command, and its signals are not for the proxy.
+  // The command's output must end with the command, and its signals must not reach the proxy.
   program.label("serve")
     .call("setsid")
     .call("dup3", "a", 0, 0)
     .call("close", 1).call("close", 2)
     .call("close_range", 1, -1, 0)
     .call("rt_sigaction", SIGCHLD, { data: "ignored" }, 0, 8);
-  // Otherwise connections would be processes that the command's limit does not count.
+  // Otherwise connections would be processes outside the command's limit.
   if (max_processes > 0) program.call("prlimit64", 0, RLIMIT_NPROC, { data: "limit" }, 0);
   program.label("next")
     .call("accept4", 0, 0, 0, 0).jump("wait", "negative").keep("a");
@@ -99,7 +95,7 @@ export function forwarder(
     .jump("next")
     .label("wait").call("nanosleep", { data: "pause" }, 0).jump("next");
 
-  // One process for each direction: neither waits for the other.
+  // One process per direction, so that neither waits for the other.
   program.label("connection")
     .call("close", 0)
     .call("socket", AF_UNIX, STREAM, 0).jump("end", "negative").keep("b")
@@ -107,12 +103,12 @@ export function forwarder(
   fork(program).jump("back", "zero").jump("end", "negative");
   carry(program, "out", WRITING);
   program.label("back").copy("at", "a").copy("a", "b").copy("b", "at");
-  // What the proxy has closed is over: a client that stays would keep two processes.
+  // Otherwise a client that stays connected would keep two processes alive.
   carry(program, "in", READING_AND_WRITING);
   return program.label("end").call("exit", 0).elf();
 }
 
-/** Carries bytes from `a` to `b` until their end, then shuts `b` down and ends. */
+/** Copies bytes from `a` to `b` until they end, then shuts `b` down and exits. */
 function carry(program: Program, name: string, how: number): void {
   program.label(`${name} read`)
     .call("read", "a", "buffer", BUFFER_BYTES).jump(`${name} finish`, "not positive")

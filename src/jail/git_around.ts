@@ -1,11 +1,9 @@
 /**
- * What commands see of the repository that their working directory belongs to, where that lies
- * outside of the directory.
+ * What commands see of a repository outside of their working directory.
  *
- * A command of the person's own session does git's work there, under the rules of `git_parts.ts`. In
- * a directory below the top of a checkout it sees the rest of the checkout too, read-only: git would
- * take it for deleted, and commit that. So it is all or nothing: if a part has to stay hidden,
- * because another session works there, commands only read the history.
+ * A command of the person's own session can use git there, under the rules of `git_parts.ts`. Below
+ * the top of a checkout it also sees the rest, read-only: otherwise git would commit it as deleted.
+ * So if any part must stay hidden for another session, commands can only read the history.
  */
 import { join } from "@std/path";
 import { worktreeAt } from "../base/worktree_path.ts";
@@ -14,40 +12,55 @@ import type { Argument } from "../os/passing.ts";
 import type { Binder } from "./binder.ts";
 import { gitParts } from "./git_parts.ts";
 import { type GitOutside, gitOutside } from "./git_places.ts";
-import type { SandboxScope } from "./sandbox.ts";
 
-/** What commands of the person's own sessions may know of the checkout around their directory. */
+/** The checkout around a working directory, for commands of the person's own sessions. */
 export interface Checkout {
-  /** Its top, if the directory lies below it. */
   top: string | undefined;
   /** Real paths in it, outside of the directory, that no tool may see. */
   hidden: readonly string[];
-  /** The directory of another session in it. */
   other?: string;
 }
 
-/** What a command sees of a repository. */
+/** The part of a command's scope that decides what git can do. */
+export interface GitScope {
+  /** Absolute real path of the only writable directory. */
+  workdir: string;
+  /**
+   * For the person's own sessions: git may work in the repository around the workdir, and commands
+   * may see the rest of the checkout.
+   */
+  checkout?: Checkout;
+  read_only?: boolean;
+  /** Makes `.git` read-only, because others would see changes while it runs. */
+  background?: boolean;
+  /** For svc's own git that runs nothing from the repository: it may change its configuration. */
+  git?: boolean;
+  /**
+   * For svc's own git in a working tree below the workdir. It may start another git for a nested
+   * repository, with that repository's programs. So only this tree and git's own files are
+   * writable, except files that name programs.
+   */
+  git_tree?: string;
+}
+
 export interface GitAround extends GitOutside {
-  /** The top of the checkout, if the command sees all of it. */
+  /** Set if the command sees all of the checkout. */
   shown?: string;
-  /** Why git can only read, as a clause; undefined where it can write. */
+  /** Why git can only read, as a clause; undefined if it can write. */
   only_reads?: string;
 }
 
-/** What the person's files tell of where a repository may be. */
 interface Surroundings {
-  /** The home directory. */
   home: string;
-  /** Directories of people's own files. */
   personal: readonly string[];
 }
 
 /**
- * Finds the repository around or beside a working directory; undefined where it has none, or one of
- * its own.
+ * Finds the repository around or beside a working directory; undefined if there is none, or it is
+ * in the directory itself.
  */
 export function gitAround(
-  scope: SandboxScope,
+  scope: GitScope,
   { home, personal }: Surroundings,
   binder: Binder,
 ): GitAround | undefined {
@@ -59,7 +72,7 @@ export function gitAround(
     return { directory, only_reads: "svc itself takes over what changes in its own worktrees" };
   }
   const found = gitOutside(workdir, { binder, home, uid: Deno.uid() });
-  // A command that runs could have made another repository meanwhile.
+  // A running command could have made another repository since.
   if (found === undefined || checkout === undefined || checkout.top !== found.top) {
     return found && { ...found, only_reads: "it lies outside of the working directory" };
   }
@@ -87,10 +100,10 @@ export function seenAround(git: GitAround | undefined): string[] {
   return [git.directory, git.pointer, git.shown].filter((path) => path !== undefined);
 }
 
-/** Returns arguments for bwrap for what of a repository lies outside of the working directory. */
+/** Returns bwrap arguments for the parts of a repository outside of the working directory. */
 export function gitMounts(
   { directory, tree, pointer, only_reads }: GitAround,
-  scope: SandboxScope,
+  scope: GitScope,
   binder: Binder,
   holds: string[],
 ): Argument[] {

@@ -1,9 +1,8 @@
 /**
- * What of a git directory a command may write. Git can do its own work: objects, refs, index and HEAD
- * stay writable. What names programs for git to run, or leads to settings that do, cannot be changed
- * and cannot be made: it is mounted read-only, and where it is missing, a placeholder is
- * ({@linkcode hold}). Each directory on the way to one is a mount point, so that it cannot be moved
- * away and made anew. Where that is not possible, the whole directory is read-only.
+ * The parts of a git directory that a command can write. Objects, refs, index and HEAD stay
+ * writable. Files that name programs for git to run, or other settings, are mounted read-only; for
+ * missing ones there is a placeholder ({@linkcode hold}). Each directory above them is a mount
+ * point, so that it cannot be moved and made anew. If that fails, the whole directory is read-only.
  */
 import { dirname, join } from "@std/path";
 import { readDirIfAny } from "../os/files.ts";
@@ -12,28 +11,27 @@ import type { Argument } from "../os/passing.ts";
 import type { Binder } from "./binder.ts";
 import { hold } from "./git_placeholders.ts";
 
-/** With more submodules or working trees than this, all of them are read-only as a whole. */
+/** Above this number of submodules or working trees, all of them are read-only. */
 const PARTS_MAX = 50;
-/** The most directories searched for submodules; a hostile tree could be endless. */
+/** Directories searched for submodules; a hostile tree could be endless. */
 const VISITS_MAX = 1_000;
-/** The longest configuration that is searched, in bytes. */
+/** Bytes of a configuration that are searched. */
 const CONFIG_MAX = 256 * 1024;
 
-/** The files in a git directory that can name programs for git to run, or other settings. */
+/** Files that can name programs for git to run, or other settings. */
 const NAMING = ["config", "config.worktree", "commondir", "info/attributes"];
-/** The same in the git directory of a linked working tree. */
+/** The same for a linked working tree. */
 const NAMING_OF_TREE = ["config.worktree", "commondir", "gitdir"];
 
 /**
- * Directories of a git directory that belong to other working trees and to submodules. Git replaces
- * the files of the main one all the time, which a mount does not survive; they hold no more than
- * branches do, which a command can write too.
+ * Belong to other working trees and submodules. The main tree's own files cannot be mounted,
+ * because git replaces them; they hold no more than branches, which a command can write too.
  */
 const OF_OTHER_TREES = ["worktrees", "modules"];
 
-/** What a command can see of a git directory: writable but for `read_only`. */
+/** The parts that are not writable, or need a mount point. */
 interface Parts {
-  /** Directories that are mount points, from the outside in. */
+  /** Mount points, from the outside in. */
   pinned: string[];
   read_only: string[];
 }
@@ -41,12 +39,10 @@ interface Parts {
 const NONE: Parts = { pinned: [], read_only: [] };
 
 /**
- * Returns arguments for bwrap for a git directory, or for the file that points to one.
+ * Returns bwrap arguments for a git directory, or for the file that points to one.
  *
- * @param git its path, such as the `.git` of a checkout
- * @param holds takes up the placeholders that have to be let go when the command has ended
- * @param tree the part of a linked working tree, if the command works in that one: it can write
- * nothing of the others
+ * @param holds receives the placeholders to release when the command has ended
+ * @param tree the linked working tree of the command; it can write nothing of the others
  */
 export function gitParts(
   git: string,
@@ -77,7 +73,7 @@ export function gitParts(
   ];
 }
 
-/** What a command in a linked working tree can write: objects, branches and the tree's own part. */
+/** Objects, branches and the tree's own part are writable. */
 function partsFor(
   tree: string,
   common: Parts,
@@ -96,7 +92,7 @@ function partsFor(
 }
 
 /**
- * Undefined when one of them is a link, or cannot be made: a command could do both.
+ * Undefined if one is a link or cannot be made, because a command could do both.
  *
  * @returns also the names in the directory, in lower case
  */
@@ -112,10 +108,8 @@ function namingParts(
     if (binder.kind(path) !== "directory") return undefined;
   }
   if (!hold(dir, "commondir", holds) || !hold(dir, "info/attributes", holds)) return undefined;
-  if (hasTreeSettings(dir, binder) && !hold(dir, "config.worktree", holds)) {
-    return undefined;
-  }
-  // What is missing is an error to `lstatSync`, which takes longer than to list the names.
+  if (hasTreeSettings(dir, binder) && !hold(dir, "config.worktree", holds)) return undefined;
+  // Listing is faster than an `lstatSync` that fails.
   const there = namesIn(dir);
   if (there === undefined) return undefined;
   const naming = ["hooks", ...NAMING].filter((name) => name.includes("/") || there.has(name));
@@ -123,13 +117,11 @@ function namingParts(
   return parts && { ...parts, there };
 }
 
-/** The same for the git directory of a linked working tree, whose settings are the repository's. */
+/** The same for a linked working tree, which has the settings of its repository. */
 function treeParts(dir: string, binder: Binder, holds: string[]): Parts | undefined {
   const common = dirname(dirname(dir));
   if (!exists(join(dir, "commondir")) || !exists(join(dir, "gitdir"))) return undefined;
-  if (hasTreeSettings(common, binder) && !hold(dir, "config.worktree", holds)) {
-    return undefined;
-  }
+  if (hasTreeSettings(common, binder) && !hold(dir, "config.worktree", holds)) return undefined;
   return partsIn(dir, NAMING_OF_TREE, binder);
 }
 
@@ -140,7 +132,7 @@ function partsIn(dir: string, names: readonly string[], binder: Binder): Parts |
   return { pinned, read_only };
 }
 
-/** The parts of the directories below one of a git directory, which is read-only if need be. */
+/** The parts of all git directories below `name`, or all of it read-only. */
 function partsBelow(
   git: string,
   name: string,
@@ -168,20 +160,20 @@ function partsBelow(
   };
 }
 
-/** The directories from below one down to another. */
+/** The directories from `above` down to `dir`. */
 function between(above: string, dir: string): string[] {
   const found: string[] = [];
   for (let at = dir; at !== above; at = dirname(at)) found.push(at);
   return found.reverse();
 }
 
-/** Whether git reads settings of a working tree, which are in a file of their own. */
+/** Reports whether git reads settings from a working tree's own file. */
 function hasTreeSettings(dir: string, binder: Binder): boolean {
   const text = binder.text(join(dir, "config"), CONFIG_MAX);
   return text === undefined || text.length === CONFIG_MAX || /worktreeconfig/i.test(text);
 }
 
-/** Returns the git directories of submodules, whose names may contain slashes. */
+/** Returns the git directories of submodules. Their names may contain slashes. */
 export function modulesIn(dir: string): string[] {
   const found: string[] = [];
   const waiting = [dir];
@@ -204,10 +196,10 @@ function directoriesIn(dir: string): string[] {
   }
 }
 
-/** The names in a directory, in lower case; undefined where they cannot be read. */
+/** The names in a directory, in lower case; undefined if it cannot be read. */
 function namesIn(dir: string): Set<string> | undefined {
   try {
-    // Where the file system takes both cases for the same, a command may have written the other.
+    // On a case-insensitive file system, a command may have written the other case.
     return new Set([...Deno.readDirSync(dir)].map(({ name }) => name.toLowerCase()));
   } catch (error) {
     if (lacksForNow(error)) throw error;

@@ -1,34 +1,33 @@
 /**
- * Files that stand in git directories while commands run, so that a command cannot make them: they
- * would lead git, which the person starts later, to other settings. A mount can keep what is there
- * from being changed, but cannot keep a name free.
+ * Files that stand in git directories while commands run, so that a command cannot make them and
+ * change the settings of the person's git. A mount can protect a file, but cannot keep a name free.
  *
- * Git takes each of them for what is there without it. They go with the last command that could
- * write there; one that a killed daemon left is taken over by the next command.
+ * Git treats each placeholder like a missing file. They are removed with the last command that
+ * could write there; the next command takes over those of a killed daemon.
  */
 import { existsSync } from "node:fs";
 import { basename, join } from "@std/path";
 import { writeAllSync } from "../base/write_all.ts";
 import { lacksForNow } from "../os/lacks.ts";
 
-/** What each of them says, by its name: the git directory is its own common directory. */
+/** "." makes the git directory its own common directory. */
 const TEXTS = { "commondir": ".\n", "config.worktree": "", "info/attributes": "" };
 
 /** How many running commands need each file. */
 const held = new Map<string, number>();
 
 /**
- * Has a file stand until it is let go, unless there is another one, which then is no placeholder.
+ * Makes a placeholder until {@linkcode letGo}, unless another file has the name.
  *
- * @param dir a git directory that was checked to contain no symlink
- * @param holds takes up the path, if it has to be let go
+ * @param dir a git directory without symlinks
+ * @param holds receives the path if it must be let go
  * @returns whether there is a file now
  */
 export function hold(dir: string, name: keyof typeof TEXTS, holds: string[]): boolean {
   const path = join(dir, name);
   const text = TEXTS[name];
   const count = held.get(path) ?? 0;
-  // What is missing is an error to `lstatSync`, which takes much longer than this answer.
+  // Faster than an `lstatSync` that fails.
   const there = existsSync(path) ? textOf(path, text.length) : undefined;
   if (there !== undefined && there !== text) return true;
   if (there === undefined && !made(path, text)) return false;
@@ -37,14 +36,14 @@ export function hold(dir: string, name: keyof typeof TEXTS, holds: string[]): bo
   return true;
 }
 
-/** Whether a file in a git directory changes nothing for git, as the placeholders do. */
+/** Reports whether a file has the text of a placeholder, so that git ignores it. */
 export function isPlaceholder(path: string): boolean {
   const name = Object.keys(TEXTS).find((each) => basename(each) === basename(path));
   const text = TEXTS[name as keyof typeof TEXTS];
   return text !== undefined && textOf(path, text.length) === text;
 }
 
-/** Lets files go, each as often as it was held. */
+/** Releases each file as often as it was held. */
 export function letGo(paths: readonly string[]): void {
   for (const path of paths) {
     const left = (held.get(path) ?? 1) - 1;
@@ -61,14 +60,13 @@ function removeIfAny(path: string): void {
   try {
     Deno.removeSync(path);
   } catch {
-    // The directory is gone, or nobody can write it.
+    // The directory is gone or cannot be written.
   }
 }
 
 /**
- * The start of a regular file; undefined where there is none.
- *
- * @throws {Error} when it cannot be told for now
+ * The text of a regular file up to `max_chars`; undefined if there is none. @throws {Error} when
+ * the system lacks resources for now
  */
 function textOf(path: string, max_chars: number): string | undefined {
   try {
@@ -81,7 +79,7 @@ function textOf(path: string, max_chars: number): string | undefined {
   }
 }
 
-/** Makes a file with its text, and never without: git, which runs at any time, refuses an empty one. */
+/** Makes a file in one step with its text: git may run at any time, and rejects an empty one. */
 function made(path: string, text: string): boolean {
   if (text === "") return written(path, text);
   const whole = `${path}.${crypto.randomUUID()}`;
@@ -97,7 +95,7 @@ function written(path: string, text: string): boolean {
       writeAllSync(file, new TextEncoder().encode(text));
       return true;
     } catch {
-      // On a full disk: git would not work with an empty one.
+      // On a full disk: git rejects an empty file.
       Deno.removeSync(path);
       return false;
     } finally {
@@ -108,7 +106,7 @@ function written(path: string, text: string): boolean {
   }
 }
 
-/** Gives a file a second name, if that is free; undefined where the file system has no such names. */
+/** Adds a name to a file, if it is free; undefined if the file system has no hard links. */
 function linked(path: string, name: string): boolean | undefined {
   try {
     Deno.linkSync(path, name);

@@ -1,24 +1,23 @@
 /**
- * The git directory of a checkout, where it lies outside of the working directory: for a linked
- * worktree, a submodule, or a directory below the top of its repository.
+ * Finds the git directory of a checkout outside of the working directory: for a linked worktree, a
+ * submodule, or a directory below the top of its repository.
  *
- * A command, or the author of the checkout, may have written the file that points to it. So a pointer
- * counts only if the git directory names this checkout too, which nobody can write who could not
- * read it anyway.
+ * A command or the checkout's author may have written the pointer file. So it counts only if the
+ * git directory names this checkout too; only someone who can read it could write that.
  */
 import { basename, dirname, isAbsolute, join, normalize } from "@std/path";
 import { exists } from "../os/files.ts";
 import { isWithin } from "../os/paths.ts";
 import type { Binder } from "./binder.ts";
+import { pointedTo } from "./git_settings.ts";
 
-/** More than a pointer has, in bytes. */
+/** Bytes; longer than any real pointer. */
 const POINTER_MAX = 8 * 1024;
 const CONFIG_MAX = 256 * 1024;
 
-/** What the search for a git directory needs. */
 export interface GitSearch {
   binder: Pick<Binder, "kind" | "text" | "owner">;
-  /** The home directory: a repository of it or above is not of a project. */
+  /** A repository here or above does not belong to a project. */
   home: string;
   /** User of this process; undefined where files have no owner. */
   uid: number | null | undefined;
@@ -26,13 +25,13 @@ export interface GitSearch {
 
 /** What of a repository lies outside of the working directory. */
 export interface GitOutside {
-  /** The git directory with objects and branches. */
+  /** With objects and branches. */
   directory: string;
-  /** What of it belongs to the checkout alone, for a linked worktree: `<directory>/worktrees/<name>`. */
+  /** For a linked worktree: its own part, `<directory>/worktrees/<name>`. */
   tree?: string;
-  /** The top of the checkout, if the working directory lies below it. */
+  /** The top of the checkout, if the working directory is below it. */
   top?: string;
-  /** The `.git` file there that points to the git directory. */
+  /** The `.git` file at the top, if it is a pointer. */
   pointer?: string;
 }
 
@@ -42,7 +41,7 @@ export function gitOutside(workdir: string, search: GitSearch): GitOutside | und
   if (found === undefined) return undefined;
   const { directory } = found;
   if (isWithin(directory, workdir) || isWithin(workdir, directory)) return undefined;
-  // What svc keeps beside a session's files is for nobody.
+  // Commands must not see svc's own files.
   return directory.split("/").includes(".svc") ? undefined : found;
 }
 
@@ -69,16 +68,13 @@ function gitDirectoryOf(
   }
 }
 
-/** Follows a `.git` that is a file. */
 function linkedFrom(
   root: string,
   git: string,
   binder: GitSearch["binder"],
 ): GitOutside | undefined {
-  const [, pointer] = binder.text(git, POINTER_MAX)?.match(/^gitdir: ([^\n]+)\n*$/) ?? [];
-  if (pointer === undefined) return undefined;
-  const target = resolved(root, pointer);
-  if (binder.kind(target) !== "directory") return undefined;
+  const target = pointedTo(binder.text(git, POINTER_MAX) ?? "", root);
+  if (target === undefined || binder.kind(target) !== "directory") return undefined;
   return worktreeOf(target, git, binder) ?? submoduleOf(target, root, binder);
 }
 
@@ -99,7 +95,7 @@ function worktreeOf(
   return { directory: common, tree: target };
 }
 
-/** `<above>/.git/modules/<name>` whose configuration names the checkout, which lies below. */
+/** `<above>/.git/modules/<name>` whose configuration names a checkout below `<above>`. */
 function submoduleOf(
   target: string,
   root: string,

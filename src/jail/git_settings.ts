@@ -1,30 +1,27 @@
 /**
- * Which files git's configuration has git run or read. Only the text of the configuration is read:
- * git itself is not started, because it would run some of them. All values count, whatever overrides
- * them and on whatever condition they are included.
+ * The files that git's configuration makes git run or read. Reads only the text: git itself would
+ * run some of them. All values count, even overridden and conditional ones.
  */
 import { existsSync } from "node:fs";
 import { dirname, isAbsolute, join, normalize } from "@std/path";
 import { lacksForNow } from "../os/lacks.ts";
 import { UntrustedReader } from "./untrusted_files.ts";
 
-/** A value of a configuration. */
 export interface GitSetting {
-  /** In lower case, without a subsection: `filter.clean`. */
+  /** Lower case, without a subsection: `filter.clean`. */
   key: string;
   value: string;
-  /** The file it is in. */
   file: string;
 }
 
-/** The longest configuration that is read, in bytes. */
+/** Bytes of a configuration that are read. */
 const CONFIG_MAX = 256 * 1024;
-/** How many files a configuration may include, one in the other or side by side. */
+/** Files that a configuration may include in total. */
 const FILES_MAX = 20;
-/** The most configurations that are remembered. */
+/** Configurations that are remembered. */
 const KNOWN_MAX = 500;
 
-/** Sections and keys that name no program, and aliases, which a person starts by name. */
+/** Keys that name no program, and aliases, which a person starts by name. */
 const NAMES_NOTHING = new RegExp(
   "^(?:(?:alias|branch|user|url|color|extensions|advice)\\.|remote\\.(?:url|pushurl|fetch|push)$|" +
     "submodule\\.(?:url|branch)$|core\\.(?:worktree|excludesfile)$|commit\\.template$|" +
@@ -33,18 +30,16 @@ const NAMES_NOTHING = new RegExp(
 /** Keys whose whole value is a path. */
 const WHOLE = /^(?:core\.(?:hookspath|attributesfile)|init\.templatedir)$/;
 const INCLUDES = /^include(?:if)?\.path$/;
-/** What separates the words of a command line, as far as paths in it go. */
 const BETWEEN_WORDS = /[\s'"`;|&()<>={}$!]+/;
 
-/** What was read, by the file and what tells that it has changed. */
+/** Contents by file, with what shows that it changed. */
 const known = new Map<string, { at: string; text: string; settings: GitSetting[] }>();
 
-/** Reads configurations of git; to be closed, because it opens the C library when it has to read. */
+/** Reads git configurations. Dispose of it, because it may open the C library. */
 export class GitSettings implements Disposable {
   readonly #reader = new UntrustedReader();
   readonly #home: string | undefined;
 
-  /** @param home the person's home directory, a real path */
   constructor(home: string | undefined) {
     this.#home = home;
   }
@@ -53,7 +48,7 @@ export class GitSettings implements Disposable {
     this.#reader[Symbol.dispose]();
   }
 
-  /** Returns what a configuration says, and those that it includes. */
+  /** Returns the values of a configuration and of those that it includes. */
   read(file: string): GitSetting[] {
     const files = [file];
     const found: GitSetting[] = [];
@@ -68,22 +63,20 @@ export class GitSettings implements Disposable {
     return found;
   }
 
-  /** Returns the text of a small regular file. */
   text(file: string): string | undefined {
     return this.#one(file)?.text;
   }
 
-  /** Returns what the person's own configuration says. */
   ofPerson(): GitSetting[] {
     const home = this.#home;
     if (home === undefined) return [];
-    // What is missing is an error to `statSync`, which takes much longer than this answer.
+    // Faster than a `statSync` that fails.
     return [".gitconfig", ".config/git/config"].map((name) => join(home, name))
       .filter((file) => existsSync(file)).flatMap((file) => this.read(file));
   }
 
   /**
-   * Returns the paths that a setting has git run or read, absolute but not resolved.
+   * Returns the paths that a setting makes git run or read, absolute but not resolved.
    *
    * @param top where a relative path starts: the top of the working tree
    */
@@ -124,7 +117,7 @@ export class GitSettings implements Disposable {
       const real = Deno.realPathSync(file);
       return this.#reader.files(dirname(real)).text(real, CONFIG_MAX);
     } catch (error) {
-      // What is read here is remembered until the file changes.
+      // This is remembered until the file changes.
       if (lacksForNow(error)) throw error;
       return undefined;
     }
@@ -138,13 +131,13 @@ export function pointedTo(text: string, directory: string): string | undefined {
   return normalize(isAbsolute(pointer) ? pointer : join(directory, pointer)).replace(/\/+$/, "");
 }
 
-/** Returns the directory with the configuration that a git directory has in common with others. */
+/** Returns the git directory with the shared configuration. */
 export function commonOf(git: string): string {
   const above = dirname(git);
   return above.endsWith("/worktrees") ? dirname(above) : git;
 }
 
-/** Returns the values of a configuration, as git writes it. */
+/** Parses a configuration as git writes it. */
 export function parsedConfig(text: string, file: string): GitSetting[] {
   const found: GitSetting[] = [];
   let section = "";
@@ -162,7 +155,7 @@ export function parsedConfig(text: string, file: string): GitSetting[] {
   return found;
 }
 
-/** A value without its quotes and without a comment behind it. */
+/** Removes quotes and a trailing comment. */
 function unquoted(value: string): string {
   let [text, quoted] = ["", false];
   for (let n = 0; n < value.length; n++) {
@@ -175,12 +168,12 @@ function unquoted(value: string): string {
   return text.trim();
 }
 
-/** Others are programs of the system, subcommands and the like. */
+/** Other words are system programs, subcommands and the like. */
 function isLikePath(word: string): boolean {
   return /\/|[^.]\.[^.]/.test(word);
 }
 
-/** What tells that a file has changed; nobody but root can set its `ctime`. */
+/** Shows whether a file has changed; only root can set its `ctime`. */
 function stateOf(file: string): string | undefined {
   try {
     const { size, ino, mtime, ctime } = Deno.statSync(file);

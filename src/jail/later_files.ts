@@ -1,4 +1,7 @@
-/** What of a working directory commands cannot write: what other programs run later. */
+/**
+ * The files in a working directory that commands cannot write, because other programs run them
+ * later.
+ */
 import { join } from "@std/path";
 import { isWithin } from "../os/paths.ts";
 import type { Argument } from "../os/passing.ts";
@@ -7,24 +10,18 @@ import { gitParts } from "./git_parts.ts";
 import { lockedIn } from "./later_locks.ts";
 import { laterNamesAtHome, runsLater } from "./runs_later.ts";
 
-/** Where the files are that a command must not write. */
 interface Places {
-  /** Real path of the home directory. */
   home: string;
-  /** Directories with the person's programs. */
   programs: readonly string[];
-  /** Paths that no tool sees. */
   hidden: readonly string[];
   binder: Binder;
-  /** Whether `.git` is read-only as a whole. */
+  /** Whether all of `.git` is read-only. */
   git_read_only?: boolean;
-  /** Takes up the placeholders of git directories; see {@linkcode gitParts}. */
+  /** Receives the placeholders; see {@linkcode gitParts}. */
   holds: string[];
 }
 
-/**
- * Returns arguments for bwrap that make the existing files that run later read-only in a workdir.
- */
+/** Returns bwrap arguments that make the existing files that run later read-only. */
 export function readOnlyIn(
   workdir: string,
   { home, programs, hidden, binder, git_read_only = false, holds }: Places,
@@ -35,11 +32,11 @@ export function readOnlyIn(
   files.push(...laterNamesAtHome().map((name) => join(home, name)));
   if (isWithin(home, workdir)) files.push(...programs);
   const inside = files.filter((path) => isWithin(path, workdir));
-  // The git directories of submodules are parts of the one that they are in.
+  // Submodules are parts of the repository around them.
   const repositories = later.filter(({ kind }) => kind === "repository").map(({ path }) => path);
   const own = join(workdir, ".git");
   const parts = (git: string) => {
-    // Without a HEAD it is no repository, and stays none.
+    // Without a HEAD it is not a repository and cannot become one.
     if (!git_read_only && (git === own || binder.kind(join(git, "HEAD")) !== undefined)) {
       return gitParts(git, binder, holds);
     }

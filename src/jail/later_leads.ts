@@ -1,9 +1,9 @@
 /**
- * What counts as a file that runs later because such a file leads to it: the target of a link, and
- * what git's configuration names. Nothing of it has to exist yet.
+ * Files that run later because another such file leads to them: targets of links, and what git's
+ * configuration names. They need not exist yet.
  */
 import { basename, dirname, isAbsolute, join, normalize } from "@std/path";
-import { lacksForNow } from "../os/lacks.ts";
+import { readDirIfAllowed } from "../os/files.ts";
 import { isWithin } from "../os/paths.ts";
 import { commonOf, type GitSetting, GitSettings, pointedTo } from "./git_settings.ts";
 import {
@@ -17,35 +17,35 @@ import {
 
 /** More than a project has. */
 const LEADS_MAX = 1_000;
-/** How many links a path may go through. */
+/** Links followed in one path. */
 const LINKS_MAX = 40;
-/** The most links of one directory that are followed. */
+/** Links followed in one directory. */
 const ENTRIES_MAX = 500;
 
-/** What is in a git directory, each list read once for all that looks at it. */
+/** The contents of a git directory, read once for all uses. */
 export interface GitListing {
   entries: readonly Deno.DirEntry[];
-  /** What is in its directories of these names; none where there is no such directory. */
+  /** Empty if there is no such directory. */
   info: readonly Deno.DirEntry[];
   hooks: readonly Deno.DirEntry[];
 }
 
-/** Lists a git directory; nothing is in what cannot be read. */
+/** Lists a git directory; unreadable ones count as empty. */
 export function gitListing(git: string): GitListing {
-  const entries = entriesOf(git);
-  const inside = (name: string) => hasName(entries, name) ? entriesOf(join(git, name)) : [];
+  const entries = readDirIfAllowed(git);
+  const inside = (name: string) => hasName(entries, name) ? readDirIfAllowed(join(git, name)) : [];
   return { entries, info: inside("info"), hooks: inside("hooks") };
 }
 
 /**
- * Whether a directory may have something of this name, which is in lower case: to ask for what is
- * missing takes much longer than to look at the list. Some file systems take both cases for the same.
+ * Reports whether a name, in lower case, is in a list. Faster than asking for a missing file, and
+ * safe on case-insensitive file systems.
  */
 export function hasName(entries: readonly Deno.DirEntry[], name: string): boolean {
   return entries.some((entry) => entry.name.toLowerCase() === name);
 }
 
-/** Collects what is led to in a working directory; to be closed. */
+/** Collects what other files lead to in a working directory. */
 export class LeadFinder implements Disposable {
   readonly leads = new Map<string, Later>();
   readonly #workdir: string;
@@ -54,10 +54,7 @@ export class LeadFinder implements Disposable {
   #of_person: GitSetting[] | undefined;
   readonly #listed = new Map<string, readonly Deno.DirEntry[]>();
 
-  /**
-   * @param workdir an absolute real path
-   * @param home the person's home directory, a real path
-   */
+  /** Both are absolute real paths. */
   constructor(workdir: string, home: string | undefined) {
     this.#workdir = workdir;
     this.#home = home;
@@ -68,7 +65,7 @@ export class LeadFinder implements Disposable {
     this.#settings[Symbol.dispose]();
   }
 
-  /** Follows a link that stands where something runs later. */
+  /** Follows a link whose own path runs later. */
   link(path: string, later: Later): void {
     if (later.only !== undefined) return;
     this.#add(
@@ -78,17 +75,17 @@ export class LeadFinder implements Disposable {
     );
   }
 
-  /** Follows a link that is a part of names that run later, as `.cargo` is. */
+  /** Follows a link that is a parent of names that run later, such as `.cargo`. */
   linkAbove(path: string, name: string): void {
     for (const { rest, later } of laterBelow(name)) this.link(join(path, rest), later);
   }
 
-  /** Follows what in a home directory leads into the working directory. */
+  /** Follows what leads from the home directory into the working directory. */
   atHome(): void {
     const home = this.#home;
     if (home === undefined) return;
-    // To ask for a file that is missing takes much longer than to list the names.
-    const there = new Map(entriesOf(home).map((entry) => [entry.name, entry]));
+    // Listing is faster than asking for missing files.
+    const there = new Map(readDirIfAllowed(home).map((entry) => [entry.name, entry]));
     for (const name of laterNamesAtHome()) {
       const [top, ...below] = name.split("/");
       const entry = there.get(top);
@@ -100,7 +97,7 @@ export class LeadFinder implements Disposable {
     }
   }
 
-  /** Follows the repository that the working directory lies in, where that is not its top. */
+  /** Follows the repository around the working directory, if that is not its top. */
   around(): void {
     for (let top = this.#workdir; dirname(top) !== top; top = dirname(top)) {
       const git = join(top, ".git");
@@ -114,11 +111,11 @@ export class LeadFinder implements Disposable {
   }
 
   /**
-   * Follows the links in a git directory, and what its configuration and the person's name.
+   * Follows the links in a git directory, and the paths named by its and the person's
+   * configuration.
    *
    * @param git the git directory, or the file that points to one
    * @param top the top of its working tree
-   * @param listed what is in it, where that is known already
    */
   git(git: string, top: string, listed?: GitListing): void {
     const directory = listed !== undefined || statOf(git)?.isDirectory
@@ -152,16 +149,16 @@ export class LeadFinder implements Disposable {
     this.linksIn(join(common, "hooks"), BY_GIT, hooks);
   }
 
-  /**
-   * Follows the links in a directory that runs later.
-   *
-   * @param listed what is in it, where that is known already
-   */
-  linksIn(directory: string, later: Later, listed = entriesOf(directory)): void {
+  /** Follows the links in a directory that runs later. */
+  linksIn(
+    directory: string,
+    later: Later,
+    listed: readonly Deno.DirEntry[] = readDirIfAllowed(directory),
+  ): void {
     const waiting = [directory];
     let left = ENTRIES_MAX;
     for (let n = 0; n < waiting.length; n++) {
-      const entries = n === 0 ? listed : entriesOf(waiting[n]);
+      const entries = n === 0 ? listed : readDirIfAllowed(waiting[n]);
       for (const { name, isDirectory, isSymlink } of entries) {
         if (left-- <= 0) return;
         const path = join(waiting[n], name);
@@ -171,7 +168,7 @@ export class LeadFinder implements Disposable {
     }
   }
 
-  /** @param from what leads there: a directory around it would be the project itself */
+  /** @param from the source; a directory around it would be the project itself */
   #add(path: string, later: Later, from: string): void {
     const target = resolved(path);
     if (target === undefined || !isWithin(target, this.#workdir) || isWithin(from, target)) return;
@@ -180,11 +177,10 @@ export class LeadFinder implements Disposable {
     this.linksIn(target, later);
   }
 
-  /** Whether something on the way down is a link. */
   #linkedBelow(home: string, names: readonly string[], top: string): boolean {
     let directory = join(home, top);
     for (const name of names) {
-      const entries = this.#listed.get(directory) ?? entriesOf(directory);
+      const entries = this.#listed.get(directory) ?? readDirIfAllowed(directory);
       this.#listed.set(directory, entries);
       const entry = entries.find((each) => each.name === name);
       if (entry === undefined || entry.isSymlink) return entry !== undefined;
@@ -200,7 +196,7 @@ export class LeadFinder implements Disposable {
   }
 }
 
-/** A path without links; what does not exist keeps its name. */
+/** Resolves links; a missing path keeps its name. */
 function resolved(path: string, links = 0): string | undefined {
   try {
     return Deno.realPathSync(path);
@@ -222,15 +218,5 @@ function statOf(path: string): Deno.FileInfo | undefined {
     return Deno.lstatSync(path);
   } catch {
     return undefined;
-  }
-}
-
-/** The entries of a directory; none of anything else. */
-function entriesOf(directory: string): readonly Deno.DirEntry[] {
-  try {
-    return [...Deno.readDirSync(directory)];
-  } catch (error) {
-    if (lacksForNow(error)) throw error;
-    return [];
   }
 }

@@ -1,7 +1,6 @@
 /**
- * What of a working directory is read-only in commands because it runs later. The last whole search
- * of the directory tells; where none was made for a while, a short one does, which bounds what a
- * command waits for it.
+ * What is read-only for commands in a working directory because it runs later. Uses the last full
+ * search, or a short one if that is old, to limit how long a command waits.
  */
 import { relative } from "@std/path";
 import { type LaterFile, type LaterFiles, laterFiles, type LaterPlaces } from "./later_scan.ts";
@@ -12,46 +11,43 @@ type Found = Pick<LaterFiles, "files" | "leads">;
 interface Known extends Found {
   /** When the next short search is due, on the clock of `performance.now`. */
   due: number;
-  /** What sessions made since this program started. */
+  /** Made by sessions since this program started. */
   made: Set<string>;
 }
 
-/** The most entries of a short search. */
+/** Entries of a short search. */
 const SHORT_MAX = 2_000;
-/** A short search takes at most one part in this many of the time. */
+/** A short search takes at most 1/SHARE of the time. */
 const SHARE = 20;
 const AGE_MS = 1_000;
-/** How long what was found at the start of a turn holds in it, in milliseconds. */
+/** How long a search at the start of a turn is valid. */
 const TURN_MS = 60 * 60_000;
-/** The most working directories that are remembered. */
+/** Working directories that are remembered. */
 const DIRECTORIES_MAX = 200;
-/** The most files that a command mounts; each mount takes time. */
+/** Files that a command mounts; each mount takes time. */
 const LOCKS_MAX = 100;
-/** The most files that notes name. */
+/** Files named in notes. */
 const NAMED = 5;
 
 const known = new Map<string, Known>();
 
 /**
- * Takes over what a whole search found.
+ * Records the result of a full search.
  *
- * @param turn whether a turn begins, in which commands may change and remove what they make themselves
+ * @param turn whether a turn begins, in which commands may change what they make themselves
  */
 export function foundLater(workdir: string, { files, leads }: Found, turn: boolean): void {
   const due = performance.now() + (turn ? TURN_MS : AGE_MS);
   remember(workdir, { files, leads, due, made: madeIn(workdir) });
 }
 
-/**
- * Takes over what sessions made: their commands may go on with it and remove it, and each change of it
- * is named again.
- */
+/** Records what sessions made. Their commands may change and remove it; each change is reported. */
 export function madeLater(workdir: string, paths: readonly string[]): void {
   const { files = [], leads = new Map(), due = 0 } = known.get(workdir) ?? {};
   remember(workdir, { files, leads, due, made: new Set([...madeIn(workdir), ...paths]) });
 }
 
-/** What is read-only in commands, from the top down; paths may have gone meanwhile. */
+/** Returns what is read-only for commands, from the top down; it may be gone meanwhile. */
 export function lockedIn(
   workdir: string,
   places: LaterPlaces,
@@ -61,12 +57,12 @@ export function lockedIn(
     .sort((a, b) => depthOf(a) - depthOf(b)).slice(0, LOCKS_MAX);
 }
 
-/** What counts as running later because other files lead to it. */
+/** Returns what runs later because other files lead to it. */
 export function ledIn(workdir: string, places: LaterPlaces): Leads {
   return nowIn(workdir, places).leads;
 }
 
-/** What runs a file later because of what leads to it. */
+/** Returns what runs a file later because other files lead to it. */
 export function ledLater(
   path: string,
   workdir: string,
@@ -86,10 +82,9 @@ function depthOf({ path }: LaterFile): number {
 }
 
 /**
- * Says why a command could not write what runs later.
+ * Explains why a command could not write what runs later.
  *
- * @param output what the command said
- * @returns notes for the model and the person; none when it named no such file
+ * @returns notes for the model and the person; none if its output names no such file
  */
 export function refusedLater(
   output: string,
@@ -118,7 +113,7 @@ function searchShortly(
   while (!step.done) step = steps.next();
   const { files: found, leads } = step.value;
   const paths = new Set(found.map(({ path }) => path));
-  // A whole search went further.
+  // A full search went further.
   const deeper = step.value.cut ? before?.files.filter(({ path }) => !paths.has(path)) ?? [] : [];
   const took = performance.now() - began;
   return remember(workdir, {

@@ -1,8 +1,9 @@
 /**
- * Finds the files below a directory that run later ({@linkcode runsLater}), and the repositories in
- * it, whose hooks and configuration git runs. Links of other names are not followed.
+ * Finds the files below a directory that run later ({@linkcode runsLater}), and its repositories,
+ * whose hooks and configuration git runs. Follows no other links.
  */
 import { dirname, join, SEPARATOR } from "@std/path";
+import { readDirIfAllowed } from "../os/files.ts";
 import { lacksForNow } from "../os/lacks.ts";
 import { isWithin } from "../os/paths.ts";
 import { modulesIn } from "./git_parts.ts";
@@ -18,64 +19,58 @@ import {
   runsLater,
 } from "./runs_later.ts";
 
-/** Something that runs later. */
 export interface LaterFile extends Later {
   /** Absolute. */
   path: string;
-  /** A `repository` is a git directory, and so is a `module`: that of a submodule, in another one. */
+  /** Both are git directories; a `module` is that of a submodule inside another. */
   kind: "file" | "directory" | "repository" | "module";
-  /** Differs once anything of it has changed; empty where nobody asked for it. */
+  /** Changes with any change of the file; empty if not requested. */
   state: string;
 }
 
-/** What a search found. */
 export interface LaterFiles {
   files: readonly LaterFile[];
-  /** What other files lead to, whether it is there or not. */
+  /** What other files lead to, existing or not. */
   leads: Leads;
-  /** Whether the directory has more entries than were looked at, or more such files. */
+  /** Whether a limit ended the search. */
   cut: boolean;
 }
 
-/** Where to search. */
 export interface LaterPlaces {
-  /** The person's home directory, a real path. */
+  /** A real path. */
   home: string | undefined;
   /** Real paths that no tool sees. */
   hidden: ReadonlySet<string>;
 }
 
-/** How to search. */
 export interface LaterSearch extends LaterPlaces {
-  /** The most entries that are looked at. */
+  /** Entries to look at. */
   max_entries: number;
-  /** Whether to tell the states, which takes a look at each file. */
+  /** Whether to compute the states, which reads the metadata of each file. */
   states: boolean;
 }
 
-/** More of these than an event should name. */
+/** More than an event should name. */
 const FILES_MAX = 5_000;
-/** The most entries of a directory that runs later, or of a git directory, that tell its state. */
+/** Entries of a directory that count for its state. */
 const STATE_ENTRIES_MAX = 5_000;
-/** The most that are told one by one; the others are told as one number. */
+/** Entries listed one by one; the others become one number. */
 const STATE_LINES_MAX = 500;
-/** What is said of a directory with more entries. */
 const PARTLY = `svc sees changes of its first ${STATE_ENTRIES_MAX} entries only`;
 
 /**
- * Directories that package managers make and remove as a whole: nothing in them runs for being there,
- * and a mount in them would keep the package manager from its work.
+ * Package managers make and remove these as a whole. Nothing in them runs by itself, and a mount
+ * inside would block the package manager.
  */
 const PACKAGES = new Set(["node_modules", "site-packages", "bower_components", ".tox", ".nox"]);
 
-/** What the kernel shows as files. */
 const NO_FILES = new Set(["/proc", "/sys", "/dev"]);
 
 /**
- * Searches breadth-first, because what is nearer to the top is more likely to be used.
+ * Searches breadth-first, because files near the top are more likely to be used. Yields after each
+ * directory, so that the caller can do other work.
  *
  * @param workdir an absolute real path
- * @returns yields after each directory, so that the caller can do something else in between
  */
 export function* laterFiles(workdir: string, search: LaterSearch): Generator<void, LaterFiles> {
   const whole = runsLater(workdir, search.home);
@@ -102,7 +97,7 @@ export function* laterFiles(workdir: string, search: LaterSearch): Generator<voi
   }
 }
 
-/** Finds what runs later by its name or as a repository; returns whether there is more. */
+/** Finds what runs later by name, and repositories. @returns whether a limit ended the search */
 function* listed(
   workdir: string,
   search: LaterSearch,
@@ -116,7 +111,7 @@ function* listed(
   let left = max_entries;
   for (let n = 0; n < waiting.length; n++) {
     const directory = waiting[n];
-    const entries = namesIn(directory);
+    const entries = readDirIfAllowed(directory);
     const below = directory.endsWith(SEPARATOR) ? directory : directory + SEPARATOR;
     if (isGitDirectory(entries)) {
       const inside = gitListing(directory);
@@ -142,7 +137,7 @@ function* listed(
         }
         continue;
       }
-      // The directories above are none of them; names of several parts have three at most.
+      // No parent matches, and names have at most three parts.
       const later = laterByName(lastParts(path)) ??
         (home === undefined ? undefined : laterAtHome(path, home));
       if (later !== undefined && later.only !== "asked") {
@@ -184,20 +179,20 @@ function lastParts(path: string): string {
 
 const GIT_DIRECTORY = ["HEAD", "objects", "refs"];
 
-/** Whether git takes a directory itself for a repository, as one without a working tree is. */
+/** True also for a repository without a working tree. */
 function isGitDirectory(entries: readonly Deno.DirEntry[]): boolean {
   return GIT_DIRECTORY.every((needed) => entries.some(({ name }) => name === needed));
 }
 
-/** @param inside what is in it; undefined for a file that points to one */
+/** @param inside its contents; undefined for a file that points to a repository */
 function repository(path: string, inside: GitListing | undefined, states: boolean): LaterFile {
   const state = !states ? "" : inside === undefined ? stateOf(path) : gitState(path, inside);
   return { ...BY_GIT, path, kind: "repository", state };
 }
 
-/** The state of what a git directory makes git run. */
+/** The state of the files that git runs. */
 function gitState(git: string, { entries, info, hooks }: GitListing): string {
-  // To ask for a file that is missing takes much longer than to list the names.
+  // Listing is faster than asking for missing files.
   const there = new Set(entries.map(({ name }) => name));
   for (const { name } of info) there.add(`info/${name}`);
   return GIT_RUNS.filter((name) => there.has(name)).flatMap((name) => {
@@ -207,11 +202,7 @@ function gitState(git: string, { entries, info, hooks }: GitListing): string {
   }).join();
 }
 
-/**
- * The state of a file, or of all files in a directory; empty for what is not there.
- *
- * @param listed what is in the directory, where that is known already
- */
+/** The state of a file, or of all files in a directory; empty if it is missing. */
 function stateOf(path: string, listed?: readonly Deno.DirEntry[]): string {
   const states: string[] = [];
   const waiting = [path];
@@ -221,7 +212,7 @@ function stateOf(path: string, listed?: readonly Deno.DirEntry[]): string {
     try {
       const { isDirectory, isSymlink, size, mtime, ctime, ino } = Deno.lstatSync(at);
       if (isDirectory) {
-        const entries = n === 0 && listed !== undefined ? listed : namesIn(at);
+        const entries = n === 0 && listed !== undefined ? listed : readDirIfAllowed(at);
         waiting.push(...entries.map(({ name }) => join(at, name)).sort());
       } else {
         const target = isSymlink ? Deno.readLinkSync(at) : size;
@@ -232,7 +223,7 @@ function stateOf(path: string, listed?: readonly Deno.DirEntry[]): string {
       }
     } catch (error) {
       if (lacksForNow(error)) throw error;
-      // It was removed meanwhile, or nobody but its owner may look.
+      // Removed meanwhile, or only its owner may look.
     }
   }
   if (waiting.length > STATE_LINES_MAX) states.push(`${waiting.length}:${others}`);
@@ -240,14 +231,13 @@ function stateOf(path: string, listed?: readonly Deno.DirEntry[]): string {
   return states.join("\n");
 }
 
-/** A number that differs where one of the texts does; who writes a file cannot choose its `ctime`. */
+/** A hash of the texts. A file's writer cannot choose its `ctime`, so it need not be strong. */
 function mixed(number: number, text: string): number {
   let mixture = number;
   for (let n = 0; n < text.length; n++) mixture = Math.imul(mixture ^ text.charCodeAt(n), 16777619);
   return mixture;
 }
 
-/** What of files to tell apart, which a search asks for. */
 function withState(
   file: Omit<LaterFile, "state">,
   { states }: Pick<LaterSearch, "states">,
@@ -255,14 +245,4 @@ function withState(
   const state = states ? stateOf(file.path) : "";
   const partly = state.endsWith(PARTLY);
   return { ...file, ...partly && { runner: `${file.runner}; ${PARTLY}` }, state };
-}
-
-/** The entries of a directory; none of one that cannot be read. */
-function namesIn(directory: string): Deno.DirEntry[] {
-  try {
-    return [...Deno.readDirSync(directory)];
-  } catch (error) {
-    if (lacksForNow(error)) throw error;
-    return [];
-  }
 }

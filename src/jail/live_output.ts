@@ -1,11 +1,11 @@
-/** A preview of a command's output while it is written, as a terminal would show it by then. */
+/** A live preview of a command's output, as a terminal would show it. */
 import type { OnOutput } from "../base/redraw.ts";
 import { grouped } from "./output.ts";
 
 export interface LiveOutputOptions {
-  /** The shortest time between two calls; default: 100 ms, and 500 ms while lines are drawn again. */
+  /** Time between calls. Default: 100 ms, and 500 ms while lines are redrawn. */
   interval_ms?: number;
-  /** The most characters in one call; default: 16 Ki. */
+  /** Characters in one call. */
   max_chars?: number;
 }
 
@@ -13,25 +13,25 @@ const INTERVAL_MS = 100;
 const REDRAW_MS = 500;
 
 /**
- * Passes on what is on a screen, at a rate that any consumer can handle: of the text that scrolls away
- * between two calls only the beginning is passed on, with a note of how much is missing.
+ * Delivers the screen at a rate that any consumer can handle. Of text that scrolls away between two
+ * calls it delivers only the beginning, with a note of how much is missing.
  */
 export class LiveOutput {
   readonly #deliver: OnOutput;
   readonly #rows: () => readonly string[];
   readonly #interval_ms: number | undefined;
-  /** Characters of what has scrolled away, and of what can still change. */
+  /** Characters kept of scrolled text, and of text that can still change. */
   readonly #room: number;
   #scrolled = "";
   #dropped = 0;
-  /** The lines that were passed on and can still change. */
+  /** Lines already delivered that can still change. */
   #shown: string[] = [""];
   #next_at = -Infinity;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   /**
-   * @param deliver is called from {@linkcode drawn}, from a timer and from {@linkcode close}
-   * @param rows the lines on the screen that can still change
+   * @param deliver called from {@linkcode drawn}, {@linkcode close} and a timer
+   * @param rows the lines that can still change
    */
   constructor(
     deliver: OnOutput,
@@ -41,18 +41,18 @@ export class LiveOutput {
     this.#deliver = deliver;
     this.#rows = rows;
     this.#interval_ms = interval_ms;
-    // The note needs some of it.
+    // Leaves room for the note.
     this.#room = (max_chars - 128) / 2;
   }
 
-  /** Takes text that has scrolled away: it can no longer change. */
+  /** Takes text that scrolled away. */
   scrolled(text: string): void {
     const room = this.#dropped > 0 ? 0 : Math.max(this.#room - this.#scrolled.length, 0);
     this.#scrolled += text.slice(0, room);
     this.#dropped += Math.max(text.length - room, 0);
   }
 
-  /** Something was drawn: it is passed on when its time has come. */
+  /** Delivers the change when it is due. */
   drawn(): void {
     if (this.#timer !== undefined) return;
     const wait = this.#next_at - performance.now();
@@ -60,7 +60,7 @@ export class LiveOutput {
     else this.#timer = setTimeout(() => this.#flush(), wait);
   }
 
-  /** Passes on the rest and stops the timer. */
+  /** Delivers the rest and stops the timer. */
   close(): void {
     this.#flush();
   }
@@ -78,7 +78,7 @@ export class LiveOutput {
     this.#deliver(text, redraws);
   }
 
-  /** Returns the lines from the first one on that could change after the last call. */
+  /** Returns the lines from the first that could have changed. */
   #take(): string[] {
     const all = this.#rows().join("\n");
     const left = all.slice(-this.#room).toWellFormed();
@@ -94,7 +94,7 @@ export class LiveOutput {
   }
 }
 
-/** Returns what makes some last lines others; undefined for the same. */
+/** Returns the change between two lists of last lines; undefined if they are equal. */
 function pieceFor(
   before: readonly string[],
   after: readonly string[],

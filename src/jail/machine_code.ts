@@ -1,35 +1,13 @@
 /**
- * Writes small programs for the kernel: a few system calls and jumps, as an ELF file without a
- * library. For what must run inside of a sandbox, where nothing but the system's own programs can
- * be counted on.
+ * Writes small programs as ELF files without a library: a few system calls and jumps. For code
+ * inside a sandbox, which can rely only on the system's own programs.
  */
 
-/** What a program can keep beside the result of its last system call. */
+/** Registers that a program keeps, beside the result of its last system call. */
 export type Variable = "a" | "b" | "count" | "at" | "buffer";
 
-/** An argument of a system call; a text is the name of data. */
+/** An argument of a system call. */
 export type Value = number | Variable | { data: string };
-
-/** Numbers of system calls on a machine. */
-export type SystemCall =
-  | "read"
-  | "write"
-  | "close"
-  | "socket"
-  | "connect"
-  | "accept4"
-  | "shutdown"
-  | "bind"
-  | "listen"
-  | "clone"
-  | "execve"
-  | "exit"
-  | "dup3"
-  | "setsid"
-  | "nanosleep"
-  | "rt_sigaction"
-  | "close_range"
-  | "prlimit64";
 
 interface Machine {
   /** EM_* of the ELF header. */
@@ -38,19 +16,19 @@ interface Machine {
   emit: Emitter;
 }
 
-/** The instructions of one kind of processor. A jump returns the place of its target. */
+/** The instructions of one processor. */
 interface Emitter {
-  /** Reserves the buffer on the stack, and keeps where the program's own arguments are. */
+  /** Reserves the buffer on the stack, and saves the address of the arguments. */
   begin(buffer_bytes: number): number[];
   call(number: number, args: readonly (number | Variable)[]): number[];
-  /** Runs what the arguments say, with the environment that came with them. */
+  /** Executes the program's arguments, with its environment. */
   exec(number: number): number[];
   keep(into: Variable): number[];
   recall(from: Variable): number[];
   copy(into: Variable, from: Variable): number[];
   add(into: Variable): number[];
   subtract(from: Variable): number[];
-  /** A jump, always or by the last result, over `distance` bytes from its own beginning. */
+  /** Jumps `distance` bytes from the start of the instruction. */
   jump(when: When, distance: number): number[];
 }
 
@@ -60,9 +38,7 @@ const u32 = (value: number): number[] => [0, 8, 16, 24].map((shift) => (value >>
 
 // ── x86_64 ─────────────────────────────────────────────────────────────────────────────────────
 
-/**
- * rbx, rbp, r12 to r14; r9 and r15 keep the arguments. System calls leave all of them as they are.
- */
+/** rbx, rbp, r12 to r14; r9 and r15 keep the arguments. System calls preserve all of them. */
 const X86: Readonly<Record<Variable, number>> = { a: 3, b: 5, count: 12, at: 13, buffer: 14 };
 /** rdi, rsi, rdx, r10 */
 const X86_ARGUMENTS = [7, 6, 2, 10];
@@ -74,7 +50,7 @@ function x86Move(into: number, from: number, opcode = 0x89): number[] {
   return [rex, opcode, 0xc0 | ((from & 7) << 3) | (into & 7)];
 }
 
-/** mov into, value: extended with zeros, so -1 is the largest unsigned number of 32 bits. */
+/** mov into, value: zero-extended, so -1 is the largest 32-bit number. */
 function x86Set(into: number, value: number): number[] {
   return [...(into >= 8 ? [0x41] : []), 0xb8 | (into & 7), ...u32(value)];
 }
@@ -115,7 +91,7 @@ const x86: Emitter = {
 
 // ── aarch64 ────────────────────────────────────────────────────────────────────────────────────
 
-/** x20 to x24; x19 keeps the stack pointer of the start. */
+/** x20 to x24; x19 keeps the initial stack pointer. */
 const ARM: Readonly<Record<Variable, number>> = { a: 20, b: 21, count: 22, at: 23, buffer: 24 };
 
 /** mov into, value: 32 bits in two halves. */
@@ -162,30 +138,34 @@ const arm: Emitter = {
   },
 };
 
+const X86_CALLS = {
+  read: 0,
+  write: 1,
+  close: 3,
+  socket: 41,
+  connect: 42,
+  accept4: 288,
+  shutdown: 48,
+  bind: 49,
+  listen: 50,
+  clone: 56,
+  execve: 59,
+  exit: 60,
+  dup3: 292,
+  setsid: 112,
+  nanosleep: 35,
+  rt_sigaction: 13,
+  close_range: 436,
+  prlimit64: 302,
+};
+
+export type SystemCall = keyof typeof X86_CALLS;
+
 const MACHINES: Partial<Record<typeof Deno.build.arch, Machine>> = {
   x86_64: {
     elf: 62,
     emit: x86,
-    calls: {
-      read: 0,
-      write: 1,
-      close: 3,
-      socket: 41,
-      connect: 42,
-      accept4: 288,
-      shutdown: 48,
-      bind: 49,
-      listen: 50,
-      clone: 56,
-      execve: 59,
-      exit: 60,
-      dup3: 292,
-      setsid: 112,
-      nanosleep: 35,
-      rt_sigaction: 13,
-      close_range: 436,
-      prlimit64: 302,
-    },
+    calls: X86_CALLS,
   },
   aarch64: {
     elf: 183,
@@ -213,12 +193,12 @@ const MACHINES: Partial<Record<typeof Deno.build.arch, Machine>> = {
   },
 };
 
-/** Whether programs can be written for a machine. */
+/** Reports whether programs can be written for a machine. */
 export function writesFor(arch: typeof Deno.build.arch): boolean {
   return MACHINES[arch] !== undefined;
 }
 
-/** Where the program is in memory, header included. */
+/** Load address, header included. */
 const BASE = 0x400000;
 const HEADER_BYTES = 64 + 2 * 56;
 
@@ -228,13 +208,13 @@ type Step =
   | { kind: "jump"; when: When; label: string }
   | { kind: "label"; name: string };
 
-/** A program as it is written, step by step. */
+/** Builds a program step by step. */
 export class Program {
   readonly #machine: Machine;
   readonly #steps: Step[] = [];
   readonly #data: { name: string; bytes: Uint8Array }[] = [];
 
-  /** @param buffer_bytes size of the buffer at the variable `buffer`; a multiple of 4096 */
+  /** @param buffer_bytes size of `buffer`; a multiple of 4096 */
   constructor(arch: typeof Deno.build.arch, buffer_bytes: number) {
     const machine = MACHINES[arch];
     if (machine === undefined) throw new Error(`no programs are written for ${arch}`);
@@ -242,7 +222,6 @@ export class Program {
     this.#bytes(machine.emit.begin(buffer_bytes));
   }
 
-  /** Names bytes that the program reads. */
   data(name: string, bytes: Uint8Array): this {
     this.#data.push({ name, bytes });
     return this;
@@ -253,12 +232,11 @@ export class Program {
     return this;
   }
 
-  /** Becomes the program that its first argument names, with the others as its arguments. */
+  /** Executes the program that its first argument names, with the others as its arguments. */
   execArguments(): this {
     return this.#bytes(this.#machine.emit.exec(this.#machine.calls.execve));
   }
 
-  /** Keeps the last result. */
   keep(into: Variable): this {
     return this.#bytes(this.#machine.emit.keep(into));
   }
@@ -272,17 +250,15 @@ export class Program {
     return this.#bytes(this.#machine.emit.copy(into, from));
   }
 
-  /** Adds the last result to a variable. */
   add(into: Variable): this {
     return this.#bytes(this.#machine.emit.add(into));
   }
 
-  /** Subtracts the last result from a variable. */
   subtract(from: Variable): this {
     return this.#bytes(this.#machine.emit.subtract(from));
   }
 
-  /** Goes on at a label, always or if the last result is such. */
+  /** Jumps to a label, always or if the last result matches. */
   jump(label: string, when: When = "always"): this {
     this.#steps.push({ kind: "jump", when, label });
     return this;
@@ -293,7 +269,7 @@ export class Program {
     return this;
   }
 
-  /** Encodes it as an ELF file. @throws {Error} for a label or data without a definition. */
+  /** Encodes the program as an ELF file. @throws {Error} for an undefined label or data name */
   elf(): Uint8Array<ArrayBuffer> {
     const sizes = this.#steps.map((step) => this.#encode(step, () => 0).length);
     const labels = new Map<string, number>();

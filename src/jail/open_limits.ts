@@ -1,10 +1,10 @@
-/** Opens the limits that the commands of a session share, in the best way that a machine has. */
+/** Opens the limits that a session's commands share, with the best mechanism of the machine. */
 import { KernelFiles } from "../os/kernel_files.ts";
 import { CommandGroups, delegatedGroup, groupPlaces } from "./command_groups.ts";
 import { threadsOf, useOf } from "./process_use.ts";
 import { SessionLimits, type SessionLimitsParts } from "./session_limits.ts";
 
-/** Returns the limits; undefined where the system does not tell what processes use. */
+/** Returns the limits; undefined if the system does not show what processes use. */
 export function openSessionLimits(
   parts: Omit<SessionLimitsParts, "files" | "groups">,
 ): SessionLimits | undefined {
@@ -15,11 +15,10 @@ export function openSessionLimits(
   return new SessionLimits({ ...parts, files, groups });
 }
 
-/** How the limits of a session's commands together are held on this machine. */
 export interface HeldLimits {
-  /** By the kernel, by looking at the processes, or for each process only. */
+  /** By the kernel, by watching the processes, or per process only. */
   by: "cgroup" | "watch" | "process";
-  /** Why it is not by the kernel, as a clause. */
+  /** Why not by the kernel, as a clause. */
   why?: string;
 }
 
@@ -28,7 +27,7 @@ function groupOf(files: KernelFiles, pid: number) {
   return delegatedGroup(files, useOf(reading, pid, Infinity).pids, groupPlaces(pid));
 }
 
-/** Tells how a daemon holds limits; changes nothing. */
+/** Returns how a daemon holds limits. Changes nothing. */
 export function heldLimits(pid: number): HeldLimits {
   using files = KernelFiles.open();
   if (files === undefined) return { by: "process", why: "the system does not show processes" };

@@ -1,8 +1,6 @@
-/** Keeps the output of a command, of any length, in fixed memory. */
-
-/** How much {@linkcode BoundedOutput} keeps of the beginning by default. */
+/** Default for the beginning. */
 export const HEAD_BYTES = 8 * 1024;
-/** How much {@linkcode BoundedOutput} keeps of the end by default. */
+/** Default for the end. */
 export const TAIL_BYTES = 24 * 1024;
 
 const FIRST_CAPACITY = 512;
@@ -18,14 +16,14 @@ const FIRST_CAPACITY = 512;
  * ```
  */
 export class BoundedOutput {
-  /** Bytes pushed so far, kept or not. */
+  /** Bytes pushed, kept or not. */
   total = 0;
 
   readonly #head_max: number;
   readonly #tail_max: number;
   #head = new Uint8Array(0);
   #head_length = 0;
-  // A ring buffer, but only once it has grown to #tail_max: until then #tail_start stays 0.
+  // A ring buffer once it has grown to #tail_max; until then #tail_start is 0.
   #tail = new Uint8Array(0);
   #tail_start = 0;
   #tail_length = 0;
@@ -35,23 +33,22 @@ export class BoundedOutput {
     this.#tail_max = tail_bytes;
   }
 
-  /** Whether bytes between the beginning and the end were omitted. */
   get truncated(): boolean {
     return this.total > this.#head_length + this.#tail_length;
   }
 
-  /** How much is kept of the beginning. */
+  /** Bytes kept of the beginning. */
   get head_max(): number {
     return this.#head_max;
   }
 
-  /** Where what was left out begins and ends; undefined where nothing was. */
+  /** The omitted range; undefined if there is none. */
   get left_out(): { from: number; to: number } | undefined {
     if (!this.truncated) return undefined;
     return { from: this.#head_length, to: this.total - this.#tail_length };
   }
 
-  /** Adds bytes; the chunk may be reused afterwards. */
+  /** Adds bytes. The chunk may be reused afterwards. */
   push(chunk: Uint8Array): void {
     this.total += chunk.length;
     const room = this.#head_max - this.#head_length;
@@ -79,10 +76,10 @@ export class BoundedOutput {
   }
 
   /**
-   * Returns the kept output as text, without terminal escape sequences, with a line in place of
-   * missing bytes.
+   * Returns the kept output as text without terminal escape sequences, with a note in place of
+   * omitted bytes.
    *
-   * @param about lines on the missing bytes, below that line
+   * @param about lines below the note
    */
   text(about = ""): string {
     const head = this.#head.subarray(0, this.#head_length);
@@ -96,7 +93,7 @@ export class BoundedOutput {
     return `${before}${before.endsWith("\n") ? "" : "\n"}${notes}\n${plainText(decode(end))}`;
   }
 
-  #linearTail(): Uint8Array {
+  #linearTail(): Uint8Array<ArrayBuffer> {
     const end = this.#tail_start + this.#tail_length;
     if (end <= this.#tail.length) return this.#tail.subarray(this.#tail_start, end);
     return concat(
@@ -115,7 +112,7 @@ function leftOut(bytes: number): string {
   return `[… ${grouped(bytes)} bytes left out …]`;
 }
 
-// Not node:util's stripVTControlCharacters, which keeps window titles that contain a space.
+// node:util's stripVTControlCharacters keeps window titles that contain a space.
 const ESCAPES =
   // deno-lint-ignore no-control-regex
   /\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[ -/]*[0-Z\\^-~]/g;
@@ -124,14 +121,13 @@ const CONTROLS = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f]/g;
 // deno-lint-ignore no-control-regex
 const OPEN_ESCAPE = /\x1b(?:\[[0-?]{0,64}[ -/]{0,8}|[\]PX^_][^\x07\x1b]{0,256}|[ -/]{0,8})$/;
 
-/** Returns a text without terminal escape sequences and control characters. */
 function plainText(text: string): string {
   return text.replace(ESCAPES, "").replace(CONTROLS, "");
 }
 
-/** Returns where an escape sequence begins that is not complete at the end; -1 if none is. */
+/** Returns where an incomplete escape sequence at the end begins; -1 if there is none. */
 export function openEscape(bytes: Uint8Array): number {
-  // An escape sequence is longer than this only if nothing would hide it.
+  // A longer sequence would not be hidden anyway.
   const from = Math.max(bytes.length - 512, 0);
   const at = new TextDecoder("latin1").decode(bytes.subarray(from)).search(OPEN_ESCAPE);
   return at < 0 ? -1 : from + at;
@@ -141,7 +137,7 @@ function decode(bytes: Uint8Array): string {
   return new TextDecoder().decode(bytes);
 }
 
-/** Returns the length without a character that is cut off at the end. */
+/** Returns the length without an incomplete character at the end. */
 export function completeLength(bytes: Uint8Array): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back];
@@ -153,7 +149,7 @@ export function completeLength(bytes: Uint8Array): number {
   return bytes.length;
 }
 
-/** Returns how many bytes at the start belong to a character that began before them. */
+/** Returns how many bytes at the start belong to an earlier character. */
 export function continuationLength(bytes: Uint8Array): number {
   let length = 0;
   while (length < Math.min(3, bytes.length) && (bytes[length] & 0xc0) === 0x80) length++;
@@ -175,7 +171,8 @@ function grow(
   return grown;
 }
 
-function concat(a: Uint8Array, b: Uint8Array): Uint8Array {
+/** Returns `a` followed by `b`. */
+export function concat(a: Uint8Array<ArrayBuffer>, b: Uint8Array): Uint8Array<ArrayBuffer> {
   if (b.length === 0) return a;
   const joined = new Uint8Array(a.length + b.length);
   joined.set(a);

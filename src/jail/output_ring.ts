@@ -1,32 +1,29 @@
-/** The end of a command's output, for readers that each have their own place in it. */
+/** The end of a command's output, for several readers at their own positions. */
 import type * as z from "zod";
 import { completeLength, continuationLength, grouped, openEscape } from "./output.ts";
 import { shownOf } from "./shown_output.ts";
 import type { outputPieceSchema } from "../protocol/schemas/background.ts";
 
-/** A piece of output. */
 export type OutputPiece = z.output<ReturnType<typeof outputPieceSchema>>;
 
 const FIRST_CAPACITY = 4 * 1024;
 
-/** Keeps the last bytes of a stream. */
 export class OutputRing {
-  /** Bytes pushed so far, kept or not. */
+  /** Bytes pushed, kept or not. */
   total = 0;
   readonly #max: number;
   #bytes = new Uint8Array(0);
 
-  /** @param max the most bytes that are kept */
   constructor(max: number) {
     this.#max = max;
   }
 
-  /** Offset of the first byte that is kept. */
+  /** Offset of the first kept byte. */
   get start(): number {
     return Math.max(this.total - this.#max, 0);
   }
 
-  /** Adds bytes; the chunk may be reused afterwards. */
+  /** Adds bytes. The chunk may be reused afterwards. */
   push(chunk: Uint8Array): void {
     const part = chunk.subarray(Math.max(chunk.length - this.#max, 0));
     let at = this.total + chunk.length - part.length;
@@ -43,7 +40,7 @@ export class OutputRing {
 
   #grow(needed: number): void {
     if (needed <= this.#bytes.length) return;
-    // Nothing has wrapped before it has its full size.
+    // Nothing wraps until it has its full size.
     const size = Math.max(FIRST_CAPACITY, 2 * this.#bytes.length, needed);
     const grown = new Uint8Array(Math.min(size, this.#max));
     grown.set(this.#bytes);
@@ -51,12 +48,11 @@ export class OutputRing {
   }
 
   /**
-   * Reads on from a place.
+   * Reads on from a position.
    *
    * @param from the `next` of the last piece; 0 for the beginning
-   * @param max the most bytes
-   * @param whole whether nothing follows: a character or an escape sequence that is not complete is
-   * then no longer waited for
+   * @param whole whether the output is complete, so that it does not wait for the rest of a
+   * character or escape sequence
    */
   read(from: number, max: number, whole: boolean): OutputPiece {
     const at = Math.min(Math.max(from, this.start), this.total);
@@ -65,10 +61,10 @@ export class OutputRing {
     const all = at + bytes.length === this.total;
     if (!all || !whole) {
       const ready = readyLength(bytes);
-      // Within a reader's piece of other bytes it would never get on.
+      // Otherwise a reader whose piece is one long sequence would never advance.
       if (ready > 0 || all) bytes = bytes.subarray(0, ready);
     }
-    // What was dropped may have ended within a character.
+    // The dropped part may have ended within a character.
     const shown = dropped > 0 ? bytes.subarray(continuationLength(bytes)) : bytes;
     const text = shownOf(shown);
     const next = at + bytes.length;
@@ -86,7 +82,7 @@ export class OutputRing {
   }
 }
 
-/** How many of these bytes can be shown before more have come. */
+/** How many of these bytes can be shown before more arrive. */
 function readyLength(bytes: Uint8Array): number {
   const complete = completeLength(bytes);
   const open = openEscape(bytes.subarray(0, complete));

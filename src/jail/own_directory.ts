@@ -1,17 +1,17 @@
-/** Creates the `.svc` of a directory before the first command works in it. */
 import { join } from "@std/path";
 import { messageOf, SvcError } from "../protocol/errors.ts";
 import type { Binder } from "./binder.ts";
-import type { SandboxScope } from "./sandbox.ts";
 
 /**
- * Creates the `.svc` of a workdir in which it is hidden from commands. Otherwise a command that
- * started before it existed could see the journal of a session that starts later.
+ * Creates the `.svc` of a workdir that hides it. Otherwise a command that started earlier could see
+ * the journal of a later session.
  *
- * @throws {SvcError} conflict when something else has its name, because a command could replace
- * that
+ * @throws {SvcError} conflict when something else has the name, because a command could replace it
  */
-export function prepareOwn({ workdir, hidden }: SandboxScope, binder: Binder): void {
+export function prepareOwn(
+  { workdir, hidden }: { workdir: string; hidden: readonly string[] },
+  binder: Binder,
+): void {
   const own = join(workdir, ".svc");
   if (!hidden.includes(own) || binder.kind(own) === "directory") return;
   if (binder.kind(workdir) === undefined) return;
@@ -19,7 +19,7 @@ export function prepareOwn({ workdir, hidden }: SandboxScope, binder: Binder): v
     Deno.mkdirSync(own, { mode: 0o700 });
     Deno.writeTextFileSync(join(own, ".gitignore"), "*\n", { createNew: true, mode: 0o600 });
   } catch (error) {
-    // If svc cannot write the directory, nothing is created there later either.
+    // If svc cannot write here, no later session can either.
     if (isReadOnly(error)) return;
     throw new SvcError("conflict", `svc cannot keep its files in ${own}: ${messageOf(error)}`, {
       hint: `remove ${own}, which svc did not create`,

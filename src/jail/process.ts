@@ -1,5 +1,4 @@
 /** Runs one program, and ends it together with everything that it started. */
-import { startProgram } from "../os/start.ts";
 import { messageOf } from "../protocol/errors.ts";
 import { lazy } from "../base/lazy.ts";
 import { Pipe } from "../base/pipe.ts";
@@ -11,73 +10,66 @@ import {
   groupTree,
   guardedShell,
   killTree,
+  startShell,
 } from "../os/process_tree.ts";
 import type { Passed } from "../os/passing.ts";
 import type { Sandbox, SandboxArgv } from "./sandbox.ts";
 import { spawnArgv } from "./spawn.ts";
 
-/** What {@linkcode runProcess} runs. */
 export interface ProcessOptions {
   argv: SandboxArgv;
   cwd: string;
-  /** The kind of sandbox that built `argv`; it determines how to end the program. */
+  /** The sandbox that built `argv`; it determines how to end the program. */
   sandbox: Sandbox["kind"];
   timeout_ms: number;
-  /** How long it has waited for a person, in milliseconds; this does not count as its time. */
+  /** How long it waited for a person, in ms. This does not count towards the timeout. */
   waited_ms?(): number;
-  /** Aborts it. */
   signal: AbortSignal;
-  /** The time to clean up between SIGTERM and SIGKILL. Default: {@linkcode TERM_GRACE_MS}. */
+  /** Time between SIGTERM and SIGKILL. Default: {@linkcode TERM_GRACE_MS}. */
   term_grace_ms?: number;
-  /** Receives standard output as it arrives; the chunk is valid only during the call. */
+  /** The chunk is valid only during the call. */
   onStdout(chunk: Uint8Array): void;
-  /** Receives standard error, which is discarded otherwise. */
+  /** Without it, standard error is discarded. */
   onStderr?(chunk: Uint8Array): void;
-  /** Whether its own child processes may continue when it exits, such as a deployed server. */
+  /** Whether its children may outlive it, such as a deployed server. */
   may_leave?: boolean;
-  /**
-   * How long it may go on when this process dies, in seconds, because an interruption would leave
-   * work half done.
-   */
+  /** Seconds it may go on when this process dies, if an interruption would leave work half done. */
   lasts_s?: number;
-  /** Whether its standard error is merged into its standard output. */
+  /** Whether standard error goes to standard output. */
   merged?: boolean;
-  /** What it reads as its standard input, if it is one that ends with this process. */
+  /** Standard input, if it ends with this process. */
   input?: Passed;
-  /** Called with its process id once it has been started. */
   onStarted?(pid: number): void;
 }
 
-/** How a program ended. */
 export interface ProcessEnd {
-  /** `null` when it was ended by a signal or timed out. */
+  /** `null` if a signal ended it or it timed out. */
   exit_code: number | null;
-  /** The signal that ended it. Under bubblewrap it shows as an exit code of 128 + signal. */
+  /** Under bubblewrap a signal shows as an exit code of 128 + signal. */
   signal: string | null;
   timed_out: boolean;
   duration_ms: number;
-  /** Why svc or the kernel ended it, when it went over a limit: a line for its output. */
+  /** The limit for which svc or the kernel ended it: a line for its output. */
   over?: string;
 }
 
-/** The time that a program has to clean up between SIGTERM and SIGKILL. */
+/** Time between SIGTERM and SIGKILL. */
 export const TERM_GRACE_MS = 5_000;
-/** How long to wait for output after the program has ended; a leftover child may hold the pipe. */
+/** How long to wait for output after the end; a leftover child may hold the pipe. */
 const OUTPUT_GRACE_MS = 200;
-/** How long the search for a program's processes may take on a busy machine. */
+/** How long to look for a program's processes, on a busy machine. */
 const LOOKUP_MS = 5_000;
 /** How long the kernel may take to end killed processes. */
 const KILL_GRACE_MS = 100;
 
 /**
- * Runs a program to its end, its timeout or its abort, whichever comes first. Nothing that it
- * started in its process group outlives the call or this process, unless `may_leave` is set; under
- * bubblewrap nothing at all does. After an abort or a timeout, neither does any process that left
- * the group while its parents were alive.
+ * Runs a program until it exits, times out or is aborted. Nothing in its process group outlives the
+ * call or this process, unless `may_leave` is set; under bubblewrap nothing at all does. After an
+ * abort or a timeout, processes that left the group while their parents lived also end.
  *
  * @throws {SvcError} unavailable when there are too few file descriptors
- * @throws {Error} when it cannot be started, for instance because `cwd` is missing
- * @throws the signal's reason when it was aborted, once the processes are dead
+ * @throws {Error} when it cannot start, for instance because `cwd` is missing
+ * @throws the signal's reason after an abort, once the processes are dead
  */
 export async function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
   options.signal.throwIfAborted();
@@ -102,14 +94,14 @@ export async function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
     if (end === "exit") {
       await within(drained, OUTPUT_GRACE_MS);
     } else if (end === "limit" && jailed) {
-      // It takes what others need, so it has no time to clean up.
+      // It uses what others need, so it gets no time to clean up.
       await within(signalInside(child.pid, "KILL", levelsOf(options)).catch(() => {}), LOOKUP_MS);
     } else {
-      // Processes that left the group can be found only while their parents live; nothing leaves a
+      // Processes that left the group can only be found while their parents live. Nothing leaves a
       // jail.
       if (!jailed) outside = await within(descendantsOf(child.pid).catch(none), LOOKUP_MS) ?? [];
       const levels = levelsOf(options);
-      // The time to clean up starts once the command has received SIGTERM.
+      // The grace period starts once the command has received SIGTERM.
       if (jailed) await within(signalInside(child.pid, "TERM", levels).catch(() => {}), LOOKUP_MS);
       else if (end !== "limit") {
         await within(askTree(child.pid, outside).catch(() => {}), LOOKUP_MS);
@@ -142,7 +134,7 @@ export async function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
   }
 }
 
-/** Kills a child that setsid may not have made the leader of its group yet. */
+/** Kills a child that setsid may not yet have made the leader of its group. */
 function killOne(child: Deno.ChildProcess): void {
   try {
     child.kill("SIGKILL");
@@ -154,18 +146,17 @@ function killOne(child: Deno.ChildProcess): void {
 /** For a machine that cannot start the process that looks for others. */
 const none = (): Descendants => [];
 
-/** A shell can merge both streams into one pipe, which keeps their order, and start a guard. */
+/** A shell can merge both streams into one pipe in order, and start a guard. */
 const POSIX = Deno.build.os !== "windows";
 const SHELL = "/bin/sh";
-/** Where setsid(1) of util-linux and of busybox is; macOS has none. */
+/** Of util-linux and busybox; macOS has none. */
 const SETSID = ["/usr/bin/setsid", "/bin/setsid"];
 
 /**
- * Runs a program like {@linkcode runProcess}, with its standard error merged into its standard
- * output.
+ * Runs a program like {@linkcode runProcess}, with standard error merged into standard output.
  *
- * @param options.onOutput receives both as they arrive, and why it was ended at a limit; the chunk is
- * valid only during the call
+ * @param options.onOutput receives both, and the reason if a limit ended it; the chunk is valid
+ * only during the call
  */
 export async function runMerged(
   { onOutput, ...options }: Omit<ProcessOptions, "onStdout" | "onStderr" | "merged"> & {
@@ -182,19 +173,19 @@ export async function runMerged(
   return end;
 }
 
-/** Without a reason of its own the stream makes an error, with all that called it. */
+/** Without a reason the stream would create an error with a stack trace. */
 const DONE = "the program has ended";
 
 function isGuarded({ may_leave }: ProcessOptions): boolean {
   return POSIX && !may_leave;
 }
 
-/** Returns how many levels below a program in a sandbox the first process of its namespace is. */
+/** How far below the program the first process of its namespace is. */
 function levelsOf(options: ProcessOptions): number {
   return isGuarded(options) ? 2 : 1;
 }
 
-/** Wraps the program in a shell if something must be set up first. */
+/** Wraps the program in a shell that merges its streams or guards it. */
 function wrapped(options: ProcessOptions, group: string | undefined): SandboxArgv {
   const { argv, merged = false, sandbox, lasts_s, input } = options;
   if (!isGuarded(options) && !merged) return argv;
@@ -212,9 +203,9 @@ function wrapped(options: ProcessOptions, group: string | undefined): SandboxArg
 }
 
 /**
- * Has setsid make a shell the leader of its own group. With `detached` Deno forks this whole process
- * to do it, which keeps its only thread for 3 ms where it has 60 MB (2.7.11); without, posix_spawn
- * starts a program in a tenth of that. For a shell only: what setsid cannot start is no error here.
+ * Has setsid make a shell the leader of its group. With `detached`, Deno 2.7.11 forks this whole
+ * process, which blocks its only thread for 3 ms at 60 MB; posix_spawn takes a tenth. Only for a
+ * shell, because a program that setsid cannot start raises no error here.
  */
 function ledBySetsid(argv: SandboxArgv): SandboxArgv & { leads: boolean } {
   const setsid = argv.cmd === SHELL ? setsidPath() : undefined;
@@ -249,7 +240,7 @@ function explain(cwd: string, cause: unknown): string {
   return messageOf(cause);
 }
 
-/** Waits for the first of several events; leaves no timer and no listener behind. */
+/** Waits for the first event. Leaves no timer or listener behind. */
 async function firstOf(
   exit: Promise<unknown>,
   exceeded: Promise<"limit"> | undefined,
@@ -264,7 +255,7 @@ async function firstOf(
     given_ms += more_ms;
     timer = setTimeout(onTime, more_ms);
   };
-  // A timer with a delay over 31 bits would fire immediately.
+  // A delay over 31 bits would fire immediately.
   let timer = setTimeout(onTime, Math.min(timeout_ms, 2 ** 31 - 1));
   signal.addEventListener("abort", onAbort, { once: true });
   try {
@@ -278,13 +269,14 @@ async function firstOf(
 
 /**
  * Signals the processes under a bwrap, but not bwrap itself. SIGTERM would end bwrap immediately,
- * and the kernel would then kill the command before it could clean up. So SIGTERM goes to the
- * process group of bwrap's only child, which ignores it because it is the first process of its
- * namespace. SIGKILL goes to that child, and the whole namespace ends with it. SIGKILL must come
- * before bwrap's own end: until the command starts, the child does not notice that its parent has
- * died and would live on. A bwrap without a child needs nothing, because a child starts in its
- * group and dies with it. The child is one level below `pid`, or two if a guarded shell is above
- * bwrap. A shell finds it, because Deno cannot read /proc without all permissions.
+ * and the kernel would kill the command before it could clean up. So SIGTERM goes to the process
+ * group of bwrap's only child, which ignores it as the first process of its namespace. SIGKILL goes
+ * to that child and ends the whole namespace. It must come before bwrap's own end: until the
+ * command starts, the child does not notice that its parent has died. A bwrap without a child needs
+ * nothing.
+ *
+ * The child is one level below `pid`, or two with a guarded shell. A shell finds it, because Deno
+ * cannot read /proc without all permissions.
  */
 async function signalInside(pid: number, signal: "TERM" | "KILL", levels: number): Promise<void> {
   const script = `for level in ${"below ".repeat(levels)}; do
@@ -294,15 +286,8 @@ async function signalInside(pid: number, signal: "TERM" | "KILL", levels: number
     set -- "\${children##* }" "$2" "$3"
   done
   kill -s "$2" -- "$3$1"`;
-  const shell = startProgram("a shell", "/bin/sh", {
-    args: ["-c", script, "sh", String(pid), signal, signal === "TERM" ? "-" : ""],
-    cwd: "/",
-    clearEnv: true,
-    stdin: "null",
-    stdout: "null",
-    stderr: "null",
-  });
-  await shell.status;
+  const args = [String(pid), signal, signal === "TERM" ? "-" : ""];
+  await startShell(script, args).status;
 }
 
 /** Returns the promise's value if it arrives in time. */

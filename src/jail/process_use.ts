@@ -1,24 +1,21 @@
 /**
- * What the processes of a command use, as the kernel tells it of each of them (Linux). Everything
- * in a sandbox descends from the process that made it, so the tree is complete there.
+ * What the processes of a command use (Linux). Everything in a sandbox descends from the process
+ * that made it, so the tree is complete there.
  */
 import type { KernelFiles } from "../os/kernel_files.ts";
 
-/** What a command uses. */
 export interface ProcessUse {
-  /** Its processes; their threads are not counted. */
+  /** Threads are not counted. */
   pids: number[];
-  /** Bytes of memory, at most: what processes share is counted for each of them. */
+  /** Upper bound in bytes: counts shared memory once for each process. */
   memory_max: number;
 }
 
-/** What is read from the kernel. */
 export interface ProcessFiles extends Pick<KernelFiles, "read"> {
-  /** Ids of the threads of a process. */
   threads(pid: number): string[];
 }
 
-/** Reads the threads that a process has, of which each has children of its own. */
+/** Returns the ids of a process's threads. Each has children of its own. */
 export function threadsOf(pid: number): string[] {
   try {
     return [...Deno.readDirSync(`/proc/${pid}/task`)].map(({ name }) => name);
@@ -28,16 +25,12 @@ export function threadsOf(pid: number): string[] {
 }
 
 const KIB = 1024;
-/** Memory that is neither a file's nor free to be dropped. */
+/** Memory that belongs to no file and cannot be dropped. */
 const HELD = /^(?:RssAnon|RssShmem|VmSwap):\s+(\d+)/gm;
-/** The same, with what processes share divided among them. */
+/** The same, with shared memory divided among its processes. */
 const SHARED_OUT = /^(?:Pss_Anon|Pss_Shmem|SwapPss):\s+(\d+)/gm;
 
-/**
- * Looks at a process and all that descends from it.
- *
- * @param most the number of processes after which it stops looking
- */
+/** Returns what a process and its descendants use. Stops after `most` processes. */
 export function useOf(files: ProcessFiles, pid: number, most: number): ProcessUse {
   const use: ProcessUse = { pids: [], memory_max: 0 };
   const waiting = [pid];
@@ -57,8 +50,8 @@ export function useOf(files: ProcessFiles, pid: number, most: number): ProcessUs
 }
 
 /**
- * Returns how much memory these processes use together, in bytes. The kernel looks at each page for
- * this, so ask only when {@linkcode ProcessUse.memory_max} is too much.
+ * Returns the memory of these processes together, in bytes. The kernel looks at each page, so call
+ * it only when {@linkcode ProcessUse.memory_max} is over the limit.
  */
 export function memoryOf(files: ProcessFiles, pids: readonly number[]): number {
   return pids.reduce((bytes, pid) => {

@@ -1,26 +1,22 @@
-/** Replaces a file so that everything but its content stays: its mode, its owner and its names. */
+/** Replaces a file's content but keeps its mode, owner and hard links. */
 import { type Descriptor, type FileStat, type Kernel, O, SystemError } from "../os/openat2.ts";
 
-/** What is written, and where. */
 export interface Replacement {
   directory: Descriptor;
   name: string;
   data: Uint8Array<ArrayBuffer>;
-  /** What the name stands for now. */
   existing?: { fd: Descriptor; stat: FileStat };
-  /** Permission bits; without them a new file gets the usual ones. */
+  /** Permission bits; a new file gets the usual ones by default. */
   mode?: number;
-  /** A name beside it, for the time until it is whole. */
+  /** A name beside it until it is complete. */
   temporary: string;
 }
 
 const PERMISSIONS = 0o777;
 
 /**
- * Writes the whole file or nothing. A new file takes the place of the old one, except where that
- * would take a name from it, or give it another owner: then its content is exchanged.
- *
- * @throws {SystemError}
+ * Writes the whole file or nothing. Renames a new file over the old one. If that would break a hard
+ * link or change the owner, overwrites the old file's content. @throws {SystemError}
  */
 export function replaceFile(kernel: Kernel, to: Replacement): void {
   const { existing } = to;
@@ -28,7 +24,7 @@ export function replaceFile(kernel: Kernel, to: Replacement): void {
   if (!exchanges && !renamed(kernel, to) && !exchanged(kernel, to)) renamed(kernel, to, false);
 }
 
-/** @returns whether the file was replaced; not if the new one could not have the old one's owner */
+/** @returns false if the new file could not have the old one's owner */
 function renamed(
   kernel: Kernel,
   { directory, name, data, existing, mode, temporary }: Replacement,
@@ -44,7 +40,7 @@ function renamed(
       kernel.unlinkIn(directory, temporary);
       return false;
     }
-    kernel.write(file, data);
+    kernel.write(file, data, 0);
     if (mode !== undefined) kernel.changeMode(file, mode & PERMISSIONS);
     kernel.renameIn(directory, temporary, name);
     return true;
@@ -54,7 +50,7 @@ function renamed(
   }
 }
 
-/** Writes into the file that is there. @returns false where it cannot be opened for that. */
+/** Overwrites the existing file. @returns false if it cannot be opened */
 function exchanged(kernel: Kernel, { data, existing, mode }: Replacement): boolean {
   if (existing === undefined) return false;
   let file: Descriptor;
@@ -66,14 +62,14 @@ function exchanged(kernel: Kernel, { data, existing, mode }: Replacement): boole
   }
   try {
     const { size, mode: has } = existing.stat;
-    // What makes it longer comes first: if there is no space, the file is still as it was.
+    // Extend it first: without space, the file stays as it was.
     try {
-      if (data.length > size) kernel.writeAt(file, data.subarray(size), size);
+      if (data.length > size) kernel.write(file, data.subarray(size), size);
     } catch (error) {
       kernel.cut(file, size);
       throw error;
     }
-    kernel.writeAt(file, data.subarray(0, size), 0);
+    kernel.write(file, data.subarray(0, size), 0);
     kernel.cut(file, data.length);
     if (mode !== undefined && mode !== has) kernel.changeMode(file, mode & PERMISSIONS);
     return true;

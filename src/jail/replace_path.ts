@@ -1,21 +1,19 @@
-/** Replaces a file through Deno's own API; as `replace_file.ts` does it where the kernel can. */
+/** Replaces a file through Deno's own API, like `replace_file.ts`. */
 
-/** What is known of the file, and what it gets. */
 export interface PathReplacement {
-  /** What is there now. */
   existing?: Deno.FileInfo;
-  /** Permission bits; without them a new file gets the usual ones. */
+  /** Permission bits; a new file gets the usual ones by default. */
   mode?: number | null;
-  /** A path beside it, for the time until it is whole. */
+  /** A path beside it until it is complete. */
   temporary?: string;
 }
 
-/** Returns a path beside another one that nothing else has. */
+/** Returns a unique path beside another. */
 export function temporaryPath(path: string): string {
   return `${path}.${crypto.randomUUID().slice(0, 8)}.tmp`;
 }
 
-/** Writes a whole file or nothing, in place of what is there; its owner and its names stay. */
+/** Writes a whole file or nothing. Keeps the existing file's owner and hard links. */
 export function replacePath(
   path: string,
   data: Uint8Array<ArrayBuffer>,
@@ -40,13 +38,13 @@ export function replacePath(
     try {
       Deno.removeSync(temporary);
     } catch {
-      // The temporary file was not created, or is already renamed: report the first error.
+      // It was not created, or was already renamed: report the first error.
     }
     throw error;
   }
 }
 
-/** Gives a new file to the owner of the old one. @returns whether it has that owner. */
+/** Gives a new file to the owner of the old one. @returns whether it has that owner */
 function sameOwner(path: string, existing: Deno.FileInfo | undefined): boolean {
   const { uid, gid } = existing ?? {};
   if (Deno.build.os === "windows" || typeof uid !== "number" || typeof gid !== "number") {
@@ -62,7 +60,7 @@ function sameOwner(path: string, existing: Deno.FileInfo | undefined): boolean {
   }
 }
 
-/** Writes into the file that is there. @returns false where it cannot be opened for that. */
+/** Overwrites the existing file. @returns false if it cannot be opened */
 function exchanged(path: string, data: Uint8Array<ArrayBuffer>): boolean {
   let file: Deno.FsFile;
   try {
@@ -71,7 +69,7 @@ function exchanged(path: string, data: Uint8Array<ArrayBuffer>): boolean {
     return false;
   }
   try {
-    // What makes it longer comes first: if there is no space, the file is still as it was.
+    // Extend it first: without space, the file stays as it was.
     const { size } = file.statSync();
     try {
       if (data.length > size) writeAt(file, data.subarray(size), size);

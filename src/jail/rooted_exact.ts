@@ -1,6 +1,6 @@
 /**
- * Access to the files below a directory by their exact paths, for undo: no symlink is followed, not
- * even one whose target is inside. A link is looked at, made and removed as a link.
+ * Access to files below a directory by exact paths, for undo. Follows no symlink: a link is read,
+ * made and removed as a link.
  */
 import { dirname } from "@std/path";
 import { lazy } from "../base/lazy.ts";
@@ -17,28 +17,28 @@ import { replacePath } from "./replace_path.ts";
 import {
   type HiddenRule,
   hiddenRule,
+  kindOfInfo,
   requireNoGit,
   RootedError,
   splitLast,
 } from "./rooted_path.ts";
 
-/** What a name stands for. */
 export interface ExactFile {
   kind: FileKind;
   size: number;
   /** Permission bits, without setuid, setgid and sticky. */
   mode: number;
-  /** When content, mode or owner last changed, in milliseconds since 1970. */
+  /** When content, mode or owner last changed, in ms since 1970. */
   changed_ms: number;
-  /** Differs once the name stands for another file, or the file was changed in any way. */
+  /** Differs for another file, and after any change. */
   version: string;
 }
 
-/** Files below a directory. Paths are relative, without `.` and `..`. Every method is synchronous. */
+/** Files below a directory. Paths are relative, without `.` and `..`. Methods are synchronous. */
 export interface ExactFiles {
   /**
-   * Returns what the names stand for; undefined for one that is missing or lies in something that is
-   * not a directory, such as a symlink.
+   * Returns the files at these paths; undefined for one that is missing or behind something other
+   * than a directory, such as a symlink.
    */
   look(paths: readonly string[]): (ExactFile | undefined)[];
   /** Returns the target of a symlink. @throws {RootedError} */
@@ -46,16 +46,15 @@ export interface ExactFiles {
   /**
    * Writes a file or nothing, in place of a file or a link. Creates missing directories.
    *
-   * @param mode permission bits
-   * @param temporary a name beside it, for the time until it is whole
+   * @param temporary a name beside it until it is complete
    * @throws {RootedError}
    */
   put(path: string, data: Uint8Array<ArrayBuffer>, mode: number, temporary: string): void;
-  /** Makes a link in place of a file or a link; as {@linkcode ExactFiles.put}. */
+  /** Makes a link in place of a file or a link, like {@linkcode ExactFiles.put}. */
   link(path: string, target: string, temporary: string): void;
-  /** Changes the permission bits of a file, not of a link's target. @throws {RootedError} */
+  /** Changes the permission bits of a file, but not through a link. @throws {RootedError} */
   changeMode(path: string, mode: number): void;
-  /** Removes a file or a link; a missing one is no error. @throws {RootedError} */
+  /** Removes a file or a link; ignores a missing one. @throws {RootedError} */
   remove(path: string): void;
   /** Removes a directory if it is empty. @returns whether it is gone. */
   removeDirectory(path: string): boolean;
@@ -63,13 +62,12 @@ export interface ExactFiles {
 
 const PERMISSIONS = 0o777;
 
-/** The C library. It stays open: to open it takes longer than to look at a hundred files. */
+/** Stays open: opening the C library takes longer than looking at a hundred files. */
 const library = lazy(openKernel);
 
 /**
  * Opens the files of a directory.
  *
- * @param workdir its absolute real path
  * @param hidden absolute real paths in it that are neither written nor removed
  */
 export function exactFiles(workdir: string, hidden: readonly string[]): ExactFiles {
@@ -106,7 +104,6 @@ class LinuxExact implements ExactFiles {
     this.#isHidden = isHidden;
   }
 
-  /** Whether this kernel has what it needs. */
   works(): boolean {
     try {
       this.#in("", () => undefined);
@@ -180,15 +177,10 @@ class LinuxExact implements ExactFiles {
     requirePath(path, this.#workdir, this.#isHidden);
     const { directory, name } = splitLast(path);
     const done = this.#in(directory, (fd) => {
-      const file = this.#kernel.openIn(fd, name);
-      if (file === undefined) return undefined;
-      try {
-        if (this.#kernel.stat(file).kind !== "file") return undefined;
-        this.#kernel.changeModeOf(file, mode & PERMISSIONS);
-        return true;
-      } finally {
-        file[Symbol.dispose]();
-      }
+      using file = this.#kernel.openIn(fd, name);
+      if (file === undefined || this.#kernel.stat(file).kind !== "file") return undefined;
+      this.#kernel.changeModeOf(file, mode & PERMISSIONS);
+      return true;
     });
     if (done === undefined) throw new RootedError("not_regular", `${path}: is not a regular file`);
   }
@@ -213,7 +205,7 @@ class LinuxExact implements ExactFiles {
     }
   }
 
-  /** Works on a name in its directory, which is made where it is missing. */
+  /** Works on a name in its directory, which it makes if needed. */
   #inMade(path: string, work: (directory: Descriptor, name: string) => void): void {
     requirePath(path, this.#workdir, this.#isHidden);
     const { directory, name } = splitLast(path);
@@ -232,16 +224,14 @@ class LinuxExact implements ExactFiles {
     this.#in(directory, (fd) => this.#kernel.makeDirectoryIn(fd, name));
   }
 
-  /** Works in a directory below. @returns undefined when it is not one. */
+  /** Works in a directory below. @returns undefined if it is not a directory */
   #in<T>(directory: string, work: (fd: Descriptor) => T): T | undefined {
-    let root: Descriptor | undefined;
-    let opened: Descriptor | undefined;
     try {
-      root = this.#kernel.openDirectory(this.#workdir);
+      using root = this.#kernel.openDirectory(this.#workdir);
       if (this.#kernel.realPath(root) !== this.#workdir) {
         throw new RootedError("not_found", `the working directory ${this.#workdir} was moved`);
       }
-      opened = this.#kernel.openExact(root, directory === "" ? "." : directory);
+      using opened = this.#kernel.openExact(root, directory === "" ? "." : directory);
       return opened && work(opened);
     } catch (error) {
       if (!(error instanceof SystemError)) throw error;
@@ -252,14 +242,11 @@ class LinuxExact implements ExactFiles {
         : "other";
       const said = `${directory || "."}: ${error.call} failed (${error.code})`;
       throw new RootedError(reason, said, error.code);
-    } finally {
-      opened?.[Symbol.dispose]();
-      root?.[Symbol.dispose]();
     }
   }
 }
 
-/** Through Deno's own API: checks each directory on the way before it uses the path. */
+/** Through Deno's own API: checks each directory above before it uses the path. */
 class PortableExact implements ExactFiles {
   readonly #workdir: string;
   readonly #isHidden: HiddenRule;
@@ -279,7 +266,7 @@ class PortableExact implements ExactFiles {
       if (info === undefined) return undefined;
       const changed_ms = (info.ctime ?? info.mtime)?.getTime() ?? Date.now();
       return {
-        kind: kindOf(info),
+        kind: kindOfInfo(info),
         size: info.size,
         mode: (info.mode ?? 0o644) & PERMISSIONS,
         changed_ms,
@@ -345,7 +332,7 @@ class PortableExact implements ExactFiles {
     }
   }
 
-  /** Works on a path and a temporary one beside it, whose directory is made where it is missing. */
+  /** Works on a path and a temporary one beside it. Makes the directory if needed. */
   #inMade(path: string, temporary: string, work: (at: string, temporary: string) => void): void {
     requirePath(path, this.#workdir, this.#isHidden);
     this.#guarded(path, () => {
@@ -398,11 +385,6 @@ function lstat(path: string): Deno.FileInfo | undefined {
     }
     throw error;
   }
-}
-
-function kindOf(info: Deno.FileInfo): FileKind {
-  if (info.isSymlink) return "symlink";
-  return info.isFile ? "file" : info.isDirectory ? "directory" : "other";
 }
 
 function missing(path: string): RootedError {

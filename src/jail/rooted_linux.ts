@@ -12,38 +12,38 @@ import {
   relativePath,
   requireNoGit,
   RootedError,
+  splitFile,
   splitLast,
   stripWorkdir,
   unsteady,
 } from "./rooted_path.ts";
 import { replaceFile } from "./replace_file.ts";
 
-/** The same limit as the kernel's. */
+/** The kernel's limit. */
 const MAX_LINKS = 40;
 /** The kernel returns EAGAIN when something was renamed while it resolved `..`. */
 const MAX_RACES = 16;
 
 /**
- * Opens the C library and checks that this kernel, its `/proc` and any system call filter support
- * everything that {@linkcode LinuxRooted} needs.
+ * Opens the C library and checks that the kernel, its `/proc` and any system call filter allow all
+ * that {@linkcode LinuxRooted} needs.
  *
- * @returns `undefined` when something is missing, so that the caller uses another implementation
+ * @returns `undefined` if not, so that the caller uses another implementation
  */
 export function openLinux(workdir: string): Rooted | undefined {
-  const kernel = openKernel();
-  if (kernel === undefined) return undefined;
-  if (!works(kernel, workdir)) {
-    kernel[Symbol.dispose]();
-    return undefined;
-  }
-  return rooted(kernel, workdir);
+  const kernel = workingKernel(workdir);
+  return kernel && rooted(kernel, workdir);
 }
 
 /** Like {@linkcode openLinux}, for any number of directories that share the C library. */
 export function kernelOpener(): ((workdir: string) => Rooted) | undefined {
+  const kernel = workingKernel("/");
+  return kernel && ((workdir) => rooted(kernel, workdir));
+}
+
+function workingKernel(workdir: string): Kernel | undefined {
   const kernel = openKernel();
-  if (kernel === undefined) return undefined;
-  if (works(kernel, "/")) return (workdir) => rooted(kernel, workdir);
+  if (kernel === undefined || works(kernel, workdir)) return kernel;
   kernel[Symbol.dispose]();
   return undefined;
 }
@@ -61,26 +61,24 @@ function works(kernel: Kernel, workdir: string): boolean {
     return true;
   } catch (error) {
     if (lacksForNow(error)) throw error;
-    // ENOSYS before Linux 5.6, EPERM under an old container runtime's filter. A missing directory
-    // is not an error here; the operations report it.
+    // ENOSYS before Linux 5.6, EPERM under an old container runtime's filter. Operations report a
+    // missing directory themselves.
     return error instanceof RootedError && error.reason === "not_found";
   }
 }
 
-/** An open path and its real location. */
 interface Opened extends Disposable {
   fd: Descriptor;
   real: string;
 }
 
 /**
- * {@linkcode RootedFs} with `openat2`: the kernel itself refuses to resolve a path out of the
- * directory. All checks (the real location, the kind of file) use the descriptor that is then read
- * or written, so nothing that another process renames or links meanwhile leads outside or to a
- * hidden path.
+ * {@linkcode RootedFs} with `openat2`: the kernel refuses to resolve a path out of the directory.
+ * All checks use the descriptor that is then read or written, so nothing that another process
+ * renames or links meanwhile leads outside or to a hidden path.
  *
- * Deno refuses paths under `/proc` without all permissions and has no file descriptors, so
- * everything goes through the C library.
+ * Uses the C library, because Deno refuses paths under `/proc` without all permissions and has no
+ * file descriptors.
  */
 class LinuxRooted implements RootedFs {
   readonly mechanism = "openat2";
@@ -88,7 +86,6 @@ class LinuxRooted implements RootedFs {
   readonly #workdir: string;
   readonly #isHidden: HiddenRule;
 
-  /** @param workdir an absolute real path */
   constructor(kernel: Kernel, workdir: string, isHidden: HiddenRule) {
     this.#kernel = kernel;
     this.#workdir = workdir;
@@ -140,12 +137,10 @@ class LinuxRooted implements RootedFs {
     return guard(path, () => {
       let relative = this.relative(path);
       for (let links = 0; links < MAX_LINKS; links++) {
-        const { directory, name } = splitLast(relative);
-        if (name === "") throw new RootedError("is_directory", `${path}: is a directory`);
+        const { directory, name } = splitFile(path, relative);
         using parent = this.#openDirectory(path, directory);
         const place = inside(parent.real, name);
-        if (this.#isHidden(place)) throw hiddenError(path);
-        requireNoGit(path, place, this.#workdir);
+        this.#requireOpen(path, place);
         using existing = this.#kernel.openIn(parent.fd, name);
         const stat = existing && this.#kernel.stat(existing);
         if (existing === undefined || stat?.kind !== "symlink") {
@@ -174,13 +169,11 @@ class LinuxRooted implements RootedFs {
     guard(path, () => {
       let relative = this.relative(path);
       for (let links = 0; links < MAX_LINKS; links++) {
-        const { directory, name } = splitLast(relative);
-        if (name === "") throw new RootedError("is_directory", `${path}: is a directory`);
+        const { directory, name } = splitFile(path, relative);
         const [parent, rest] = this.#nearest(path, directory, name);
         using _closed = parent;
         const place = inside(parent.real, rest);
-        if (this.#isHidden(place)) throw hiddenError(path);
-        requireNoGit(path, place, this.#workdir);
+        this.#requireOpen(path, place);
         using existing = rest === name ? this.#kernel.openIn(parent.fd, name) : undefined;
         const stat = existing && this.#kernel.stat(existing);
         if (link || existing === undefined || stat?.kind !== "symlink") {
@@ -194,7 +187,7 @@ class LinuxRooted implements RootedFs {
     });
   }
 
-  /** Opens the nearest directory above a name that is there. @returns it, and what is below it. */
+  /** Opens the nearest existing directory above a name. @returns it, and the path below it */
   #nearest(path: string, directory: string, rest: string): [Opened, string] {
     try {
       return [this.#open(path, directory, O.DIRECTORY), rest];
@@ -240,31 +233,28 @@ class LinuxRooted implements RootedFs {
     }
   }
 
-  /** Works on a name in its directory. */
   #inParent(path: string, work: (parent: Opened, name: string) => void): void {
     guard(path, () => {
-      const { directory, name } = splitLast(this.relative(path));
-      if (name === "") throw new RootedError("is_directory", `${path}: is a directory`);
+      const { directory, name } = splitFile(path, this.relative(path));
       using parent = this.#open(path, directory, O.DIRECTORY);
       const place = inside(parent.real, name);
-      if (this.#isHidden(place)) throw hiddenError(path);
-      requireNoGit(path, place, this.#workdir);
+      this.#requireOpen(path, place);
       work(parent, name);
     });
   }
 
-  /** A rename would also replace a read-only file, so this checks for write permission first. */
+  /** A rename would also replace a read-only file, so check for write permission first. */
   #mayReplace(path: string, existing: Descriptor, stat: FileStat): void {
     regular(path, stat);
     try {
       this.#kernel.reopen(existing, O.WRONLY | O.NONBLOCK)[Symbol.dispose]();
     } catch (error) {
-      // A program that is running can be replaced, but not opened for writing.
+      // A running program can be replaced, but not opened for writing.
       if (!(error instanceof SystemError && error.code === "ETXTBSY")) throw error;
     }
   }
 
-  /** Opens a directory; creates it and its parents when missing. */
+  /** Opens a directory. Creates it and its parents if needed. */
   #openDirectory(path: string, relative: string): Opened {
     try {
       return this.#open(path, relative, O.DIRECTORY);
@@ -277,14 +267,13 @@ class LinuxRooted implements RootedFs {
     {
       using parent = this.#openDirectory(path, directory);
       const place = inside(parent.real, name);
-      if (this.#isHidden(place)) throw hiddenError(path);
-      requireNoGit(path, place, this.#workdir);
+      this.#requireOpen(path, place);
       this.#kernel.makeDirectoryIn(parent.fd, name);
     }
     return this.#open(path, relative, O.DIRECTORY);
   }
 
-  /** Opens a path below the working directory without reading it, and finds its real location. */
+  /** Opens a path without reading it, and finds its real location. */
   #open(path: string, relative: string, flags = 0): Opened {
     using root = this.#openRoot();
     let current = relative;
@@ -295,7 +284,7 @@ class LinuxRooted implements RootedFs {
         races++;
         continue;
       }
-      // The path leads out, or goes through an absolute symlink whose target may well be inside.
+      // The path leads out, or through an absolute symlink that may point inside.
       const expanded = this.#expandLink(path, root, current);
       if (expanded === undefined) throw outside(path);
       current = expanded;
@@ -316,8 +305,8 @@ class LinuxRooted implements RootedFs {
   }
 
   /**
-   * Opened for each operation, because a terminated worker could not close it. Comparing the real
-   * path shows that no symlink replaced a directory on the way.
+   * Opens it for each operation, because a terminated worker could not close it. The real path
+   * shows whether a symlink replaced a directory above.
    */
   #openRoot(): Descriptor {
     const root = this.#kernel.openDirectory(this.#workdir);
@@ -327,10 +316,8 @@ class LinuxRooted implements RootedFs {
   }
 
   /**
-   * Replaces the first symlink in a path by its target, as text. The result is opened with the
-   * kernel's checks again, so a race here can only make the operation fail.
-   *
-   * @returns `undefined` when the path contains no symlink
+   * Replaces the first symlink in a path by its target, as text. The kernel checks the result
+   * again, so a race here can only make the operation fail. @returns `undefined` without a symlink
    */
   #expandLink(path: string, root: Descriptor, relative: string): string | undefined {
     const parts = relative.split("/");
@@ -346,7 +333,7 @@ class LinuxRooted implements RootedFs {
     return undefined;
   }
 
-  /** The target of a symlink in the real directory `parent`, relative to the working directory. */
+  /** Returns the target of a symlink in the real directory `parent`, as a relative path. */
   #linkTarget(path: string, parent: string, link: string): string {
     const base = stripWorkdir(parent, this.#workdir) ?? "";
     const target = link.startsWith("/")
@@ -354,6 +341,12 @@ class LinuxRooted implements RootedFs {
       : joinRooted(base, link);
     if (target === undefined) throw outside(path, `through a symlink to ${link}`);
     return target;
+  }
+
+  /** @throws {RootedError} for a hidden path, or one in `.git` */
+  #requireOpen(path: string, place: string): void {
+    if (this.#isHidden(place)) throw hiddenError(path);
+    requireNoGit(path, place, this.#workdir);
   }
 
   #entry(
@@ -373,7 +366,7 @@ class LinuxRooted implements RootedFs {
   }
 }
 
-/** The name of a file until it is whole, or while it may have to come back. */
+/** For a file until it is complete, or while it may have to be restored. */
 function temporaryName(): string {
   return `.svc-${crypto.randomUUID()}.tmp`;
 }
@@ -394,7 +387,7 @@ function regular(path: string, stat: FileStat): FileStat {
   return stat;
 }
 
-/** Runs an operation and describes its expected failures in a sentence. */
+/** Turns expected failures into a {@linkcode RootedError}. */
 function guard<T>(path: string, operation: () => T): T {
   try {
     return operation();

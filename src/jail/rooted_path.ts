@@ -1,11 +1,11 @@
 /**
- * The common parts of all implementations of {@linkcode RootedFs}: the errors, parsing of paths,
- * and the rule for hidden paths.
+ * Shared by all implementations of {@linkcode RootedFs}: errors, path parsing, and the rule for
+ * hidden paths.
  */
 
+import type { FileKind } from "../os/openat2.ts";
 import { isWithin } from "../os/paths.ts";
 
-/** Why a path was refused, or why an operation on it failed. */
 export type RootedReason =
   | "invalid"
   | "outside"
@@ -18,9 +18,9 @@ export type RootedReason =
   | "denied"
   | "other";
 
-/** An expected failure; its message is one sentence that begins with the path as given. */
+/** An expected failure. Its message is one sentence that begins with the path as given. */
 export class RootedError extends Error {
-  /** What the system said, if it did. */
+  /** The system's error code, if there is one. */
   readonly code: string;
 
   constructor(readonly reason: RootedReason, message: string, code: string = reason) {
@@ -31,19 +31,20 @@ export class RootedError extends Error {
 }
 
 /** The error for a path that leads out of the working directory. */
+/** Returns the error for a path that leads out of the working directory. */
 export function outside(path: string, how?: string): RootedError {
   const detail = how === undefined ? "" : ` (${how})`;
   return new RootedError("outside", `${path}: leads outside the working directory${detail}`);
 }
 
 /** The error for a path that is hidden from the tools. */
+/** Returns the error for a path that is hidden from the tools. */
 export function hiddenError(path: string): RootedError {
   return new RootedError("hidden", `${path}: is not accessible to tools`);
 }
 
 /**
- * Refuses file tools that write into `.git`, because the person's git runs what is in there. Git
- * itself works through commands.
+ * Refuses to let file tools write into `.git`, because the person's git runs what is in it.
  *
  * @param real where the file is, or will be
  * @throws {RootedError} denied
@@ -55,6 +56,7 @@ export function requireNoGit(path: string, real: string, workdir: string): void 
 }
 
 /** The error for a path that keeps changing while it is resolved. */
+/** Returns the error for a path that keeps changing while it is resolved. */
 export function unsteady(path: string): RootedError {
   return new RootedError(
     "other",
@@ -63,16 +65,15 @@ export function unsteady(path: string): RootedError {
 }
 
 /** The error for an endless chain of symlinks. */
+/** Returns the error for an endless chain of symlinks. */
 export function linkLoop(path: string): RootedError {
   return new RootedError("invalid", `${path}: contains too many symlinks`);
 }
 
 /**
- * Joins a path to a directory as text; both use `/`.
+ * Joins a path to a directory as text; both use `/`, and `""` is the working directory.
  *
- * @param directory a path relative to the working directory, `""` for the working directory itself
- * @returns the result without `.`, `..` and doubled separators; `undefined` when it leaves the
- * working directory
+ * @returns the normalized result; `undefined` if it leaves the working directory
  */
 export function joinRooted(directory: string, path: string): string | undefined {
   const parts = directory === "" ? [] : directory.split("/");
@@ -90,12 +91,27 @@ export function splitLast(path: string): { directory: string; name: string } {
   return { directory: cut < 0 ? "" : path.slice(0, cut), name: path.slice(cut + 1) };
 }
 
+/** Returns the kind in Deno's metadata. */
+export function kindOfInfo(
+  info: Pick<Deno.FileInfo, "isFile" | "isDirectory" | "isSymlink">,
+): FileKind {
+  if (info.isFile) return "file";
+  if (info.isDirectory) return "directory";
+  return info.isSymlink ? "symlink" : "other";
+}
+
+/** Like {@linkcode splitLast}. @throws {RootedError} is_directory for the working directory */
+export function splitFile(path: string, relative: string): { directory: string; name: string } {
+  const parts = splitLast(relative);
+  if (parts.name === "") throw new RootedError("is_directory", `${path}: is a directory`);
+  return parts;
+}
+
 /**
- * Converts a path from a model into one relative to the working directory, as text alone.
+ * Converts a model's path, relative or absolute, to one relative to the working directory, as text.
  *
- * @param path relative, or absolute and inside the working directory
- * @param workdir the working directory's real path
- * @returns the path with `/` between its parts and without `..`; `""` is the working directory
+ * @param workdir a real path
+ * @returns a normalized path with `/` between its parts; `""` is the working directory
  * @throws {RootedError} `invalid` or `outside`
  */
 export function relativePath(path: string, workdir: string, windows = WINDOWS): string {
@@ -107,7 +123,7 @@ export function relativePath(path: string, workdir: string, windows = WINDOWS): 
   const slashed = windows ? path.replaceAll("\\", "/") : path;
   const absolute = slashed.startsWith("/") || (windows && /^[A-Za-z]:/.test(slashed));
   const inner = absolute ? stripWorkdir(slashed, workdir, windows) : slashed;
-  // A ":" after the drive would name an alternate data stream of a file.
+  // A ":" after the drive would name an alternate data stream.
   if (windows && inner?.includes(":")) {
     throw new RootedError("invalid", `${path}: a path must not contain ":"`);
   }
@@ -117,9 +133,8 @@ export function relativePath(path: string, workdir: string, windows = WINDOWS): 
 }
 
 /**
- * Returns the part of an absolute path below the working directory.
- *
- * @returns the rest; `""` for the working directory itself; `undefined` for a path elsewhere
+ * Returns the part of an absolute path below the working directory: `""` for the directory itself,
+ * `undefined` for a path elsewhere.
  */
 export function stripWorkdir(
   path: string,
@@ -139,16 +154,14 @@ export function stripWorkdir(
   return same.startsWith(`${prefix}/`) ? full.slice(base.length + 1) : undefined;
 }
 
-/** Reports whether a real path is hidden. */
 export type HiddenRule = (realPath: string) => boolean;
 
 /**
- * Returns the rule for hidden paths: a path is hidden when it equals an entry or lies inside one.
- * If the directory's own `.svc` is hidden, so is every `.svc` below it, because a session may start
- * there at any time.
+ * Returns the rule for hidden paths: an entry, and everything in it. If the directory's own `.svc`
+ * is hidden, so is every `.svc` below, because a session may start there at any time.
  *
- * Entries that are the working directory or contain it do not count: another session may have a
- * directory above this one, and paths outside are unreachable anyway.
+ * Ignores the working directory and those above it, where another session may be: paths outside are
+ * unreachable anyway.
  */
 export function hiddenRule(hidden: readonly string[], workdir: string): HiddenRule {
   const inside = hidden

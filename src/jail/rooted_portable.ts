@@ -1,17 +1,18 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
-import type { FileKind, FileStat } from "../os/openat2.ts";
+import type { FileStat } from "../os/openat2.ts";
 import type { FileEntry, Rooted, RootedFs, WriteOptions } from "./rooted.ts";
 import {
   hiddenError,
   type HiddenRule,
   hiddenRule,
   joinRooted,
+  kindOfInfo,
   linkLoop,
   outside,
   relativePath,
   requireNoGit,
   RootedError,
-  splitLast,
+  splitFile,
   stripWorkdir,
 } from "./rooted_path.ts";
 import { replacePath, temporaryPath } from "./replace_path.ts";
@@ -27,19 +28,16 @@ export function openPortable(workdir: string): Rooted {
 }
 
 /**
- * {@linkcode RootedFs} through Deno's own API: resolves and checks the real path before each use,
- * and then uses the real path.
+ * {@linkcode RootedFs} through Deno's own API: resolves and checks the real path, then uses it.
  *
- * A race remains: between check and use, another process can replace a directory on the way by a
- * symlink. Deno's permissions compare paths as text, so they do not prevent that; `openat2` does,
- * where it exists.
+ * A race remains: meanwhile another process can replace a parent directory by a symlink. Deno's
+ * permissions compare paths as text, so only `openat2` prevents that.
  */
 class PortableRooted implements RootedFs {
   readonly mechanism = "realpath";
   readonly #workdir: string;
   readonly #isHidden: HiddenRule;
 
-  /** @param workdir an absolute real path */
   constructor(workdir: string, isHidden: HiddenRule) {
     this.#workdir = workdir;
     this.#isHidden = isHidden;
@@ -71,7 +69,7 @@ class PortableRooted implements RootedFs {
       for (const entry of Deno.readDirSync(real)) {
         const full = `${real}/${entry.name}`;
         if (this.#isHidden(full)) continue;
-        const shown: FileEntry = { name: entry.name, kind: toKind(entry) };
+        const shown: FileEntry = { name: entry.name, kind: kindOfInfo(entry) };
         if (options.details) describe(shown, full);
         entries.push(shown);
       }
@@ -148,11 +146,9 @@ class PortableRooted implements RootedFs {
 
   /** Returns the real path of a name that may be a link. */
   #inParent(path: string): string {
-    const { directory, name } = splitLast(this.relative(path));
-    if (name === "") throw new RootedError("is_directory", `${path}: is a directory`);
+    const { directory, name } = splitFile(path, this.relative(path));
     const target = `${this.#real(path, directory)}/${name}`;
-    if (this.#isHidden(target)) throw hiddenError(path);
-    requireNoGit(path, target, this.#workdir);
+    this.#requireOpen(path, target);
     return target;
   }
 
@@ -160,23 +156,27 @@ class PortableRooted implements RootedFs {
   #writeTarget(path: string): { target: string; existing?: Deno.FileInfo } {
     let relative = this.relative(path);
     for (let links = 0; links < MAX_LINKS; links++) {
-      const { directory, name } = splitLast(relative);
-      if (name === "") throw new RootedError("is_directory", `${path}: is a directory`);
+      const { directory, name } = splitFile(path, relative);
       const parent = this.#directory(path, directory);
       const target = `${parent}/${name}`;
-      if (this.#isHidden(target)) throw hiddenError(path);
-      requireNoGit(path, target, this.#workdir);
+      this.#requireOpen(path, target);
       const existing = lstat(target);
       if (existing === undefined) return { target };
       if (!existing.isSymlink) {
         regular(path, toStat(existing));
-        // A rename would also replace a read-only file, so this checks for write permission first.
+        // A rename would also replace a read-only file, so check for write permission first.
         Deno.openSync(target, { write: true }).close();
         return { target, existing };
       }
       relative = this.#linkTarget(path, parent, Deno.readLinkSync(target));
     }
     throw linkLoop(path);
+  }
+
+  /** @throws {RootedError} for a hidden path, or one in `.git` */
+  #requireOpen(path: string, real: string): void {
+    if (this.#isHidden(real)) throw hiddenError(path);
+    requireNoGit(path, real, this.#workdir);
   }
 
   #linkTarget(path: string, parent: string, link: string): string {
@@ -191,7 +191,7 @@ class PortableRooted implements RootedFs {
     return target;
   }
 
-  /** Returns the real path of a directory; creates it and its parents when missing. */
+  /** Returns the real path of a directory. Creates it and its parents if needed. */
   #directory(path: string, relative: string): string {
     let real = this.#workdir;
     let walked = "";
@@ -219,12 +219,12 @@ class PortableRooted implements RootedFs {
   }
 }
 
-/** Only Node's API accepts the flags that keep open() from waiting for a pipe's writer. */
+/** Only Node's API has the flags that keep open() from waiting for a pipe's writer. */
 const { O_RDONLY, O_NONBLOCK = 0, O_NOFOLLOW = 0 } = constants;
 
 /**
- * Reads a file that was just found to be regular. If a pipe or a link has replaced it meanwhile,
- * this neither waits nor follows it.
+ * Reads a file that was just found to be regular. Neither waits nor follows if a pipe or link has
+ * replaced it.
  */
 function readRegular(
   path: string,
@@ -272,47 +272,33 @@ function regular(path: string, stat: FileStat): FileStat {
   return stat;
 }
 
-function toKind(info: { isFile: boolean; isDirectory: boolean; isSymlink: boolean }): FileKind {
-  if (info.isFile) return "file";
-  if (info.isDirectory) return "directory";
-  return info.isSymlink ? "symlink" : "other";
-}
-
 function toStat(info: Deno.FileInfo): FileStat {
   return {
-    kind: toKind(info),
+    kind: kindOfInfo(info),
     size: info.size,
     mode: info.mode ?? undefined,
     version: `${info.dev}:${info.ino}:${info.size}:${info.mtime?.getTime()}`,
   };
 }
 
-/** Runs an operation and describes its expected failures in a sentence. */
+/** Turns expected failures into a {@linkcode RootedError}. */
 function guard<T>(path: string, operation: () => T): T {
   try {
     return operation();
   } catch (error) {
-    if (error instanceof Deno.errors.NotFound) {
+    if (error instanceof RootedError || !(error instanceof Error)) throw error;
+    const { code } = error as NodeJS.ErrnoException;
+    if (error instanceof Deno.errors.NotFound || code === "ENOENT") {
       throw new RootedError("not_found", `${path}: no such file or directory`);
     }
     if (error instanceof Deno.errors.NotADirectory) {
       throw new RootedError("not_directory", `${path}: a part of the path is not a directory`);
     }
     if (error instanceof Deno.errors.NotCapable) throw outside(path);
-    if (error instanceof Deno.errors.PermissionDenied) {
+    if (error instanceof Deno.errors.PermissionDenied || code === "EACCES") {
       throw new RootedError("denied", `${path}: permission denied`);
     }
-    if (error instanceof Deno.errors.FilesystemLoop) throw linkLoop(path);
-    if (error instanceof RootedError || !(error instanceof Error)) throw error;
-    const { code } = error as NodeJS.ErrnoException;
-    switch (code) {
-      case "ENOENT":
-        throw new RootedError("not_found", `${path}: no such file or directory`);
-      case "EACCES":
-        throw new RootedError("denied", `${path}: permission denied`);
-      case "ELOOP":
-        throw linkLoop(path);
-    }
+    if (error instanceof Deno.errors.FilesystemLoop || code === "ELOOP") throw linkLoop(path);
     throw new RootedError("other", `${path}: ${error.message}`, code);
   }
 }

@@ -1,35 +1,32 @@
 /**
- * Which files other programs run, or agents follow, later and with all of the person's rights, so
- * writing one has effects outside of every sandbox. One list for all: file tools ask before each
- * write in every mode, commands have those that are there read-only, and what is new or changed at
- * the end of a turn is named.
+ * The files that other programs run, or agents follow, later and with all of the person's rights.
+ * Writing one has effects outside every sandbox. So file tools ask before each write, commands see
+ * existing ones read-only, and new or changed ones are named at the end of a turn.
  *
- * Not in it: what a person starts by name (a Makefile, a script, a test), and source code.
+ * Not included: what a person starts by name (a Makefile, a script, a test), and source code.
  */
 import { TOOLCHAINS } from "./toolchains.ts";
 
-/** A kind of such files. */
 export interface Later {
-  /** A clause for people: which program runs it. */
+  /** Which program runs it, as a clause for people. */
   runner: string;
   /**
-   * `new`: the file counts only where there was none, because people and agents edit it like source
-   * code; `asked`: commands may write it, and nobody is asked in `auto`.
+   * `new`: counts only if it did not exist, because people and agents edit it like source code.
+   * `asked`: commands may write it, and nobody is asked in `auto`.
    */
   only?: "new" | "asked";
-  /** Whether it runs although nobody starts anything by name: notes name it first. */
+  /** Whether it runs without being started by name. Notes name these first. */
   soon?: true;
 }
 
-/** What runs later because such a file leads to it, by its absolute path without links. */
+/** By absolute path without links. */
 export type Leads = ReadonlyMap<string, Later>;
 
-/** Which program runs what is in a git directory. */
 export const BY_GIT: Later = { runner: "git runs the hooks and settings in it", soon: true };
-/** What of a git directory makes git run something. */
+/** The entries of a git directory that make git run something. */
 export const GIT_RUNS = ["config", "config.worktree", "commondir", "hooks", "info/attributes"];
 
-/** Names of files and directories, at any depth; `*` stands for any characters but a slash. */
+/** Names at any depth; `*` stands for any characters but a slash. */
 const ANYWHERE: readonly (Later & { names: readonly string[] })[] = [
   {
     runner: "the editor runs its tasks and settings",
@@ -154,7 +151,6 @@ const AT_HOME: readonly { runner: string; names: readonly string[] }[] = [
   { runner: "you run the programs in it", names: ["bin", ".local/bin", ...TOOLCHAINS] },
 ];
 
-/** The names that lie directly in a directory; others are looked for below one of the parts. */
 const KINDS = ANYWHERE.map(({ names, ...later }) => ({ later, pattern: anywhere(names) }));
 const ANY_KIND = anywhere(ANYWHERE.flatMap(({ names }) => names));
 const KINDS_AT_HOME = AT_HOME.map(({ names, runner }) => ({
@@ -162,21 +158,20 @@ const KINDS_AT_HOME = AT_HOME.map(({ names, runner }) => ({
   names: names.map(fold),
 }));
 
-/** Directories in which agents keep the working trees that they make. */
+/** Where agents keep their working trees. */
 const WORKING_TREES = /\/\.[^/]+\/worktrees\/[^/]+(?=\/|$)/g;
 
 /**
- * Returns what runs a file later.
+ * Returns what runs a file later; undefined if nothing runs it by itself.
  *
- * @param path absolute; on every system with the separators of that system
- * @param home the home directory; undefined to leave out what runs for its place there
- * @returns undefined for a file that nothing runs by itself
+ * @param path absolute, with the system's separators
+ * @param home undefined to ignore places below the home directory
  */
 export function runsLater(path: string, home: string | undefined): Later | undefined {
   return laterByName(path) ?? (home === undefined ? undefined : laterAtHome(path, home));
 }
 
-/** Like {@linkcode runsLater}, by the names in a path alone, which begins with a separator. */
+/** Like {@linkcode runsLater}, by the names in a path alone. It begins with a separator. */
 export function laterByName(path: string): Later | undefined {
   const folded = fold(path);
   if (!ANY_KIND.test(folded)) return undefined;
@@ -196,11 +191,9 @@ export function laterAtHome(path: string, home: string): Later | undefined {
 }
 
 /**
- * Returns what runs a file of a repository without a working tree, which only what is beside the file
- * tells.
+ * Returns what runs a file of a bare repository, which only its siblings show.
  *
  * @param path begins with a separator
- * @param isThere looks whether there is something at such a path
  */
 export function laterInBare(path: string, isThere: (path: string) => boolean): Later | undefined {
   const parts = path.replaceAll("\\", "/").split("/");
@@ -215,15 +208,17 @@ export function laterInBare(path: string, isThere: (path: string) => boolean): L
 }
 
 /**
- * Like {@linkcode runsLater}, with what is in repositories without a working tree, and without the
- * files that count only where there was none and which are there.
+ * Like {@linkcode runsLater}, with bare repositories, and without existing files that count only if
+ * new.
  */
 export function laterFile(path: string, home: string | undefined): Later | undefined {
   const later = runsLater(path, home) ?? laterInBare(path, isThere);
   return later?.only === "new" && isThere(path) ? undefined : later;
 }
 
-/** Returns what runs later below a directory only if that has this name, as `config.toml` in `.cargo`. */
+/**
+ * Returns the names that run later only below this directory, such as `config.toml` in `.cargo`.
+ */
 export function laterBelow(name: string): { rest: string; later: Later }[] {
   return ANYWHERE.flatMap(({ names, ...later }) =>
     names.filter((each) => each.startsWith(`${name}/`))
@@ -246,7 +241,7 @@ export function ledTo(path: string, leads: Leads | undefined): Later | undefined
   return undefined;
 }
 
-/** Returns the paths below a home directory of what runs for its place there. */
+/** Returns the paths that run later below a home directory. */
 export function laterNamesAtHome(): string[] {
   return AT_HOME.flatMap(({ names }) => names);
 }
@@ -260,7 +255,7 @@ function isThere(path: string): boolean {
   }
 }
 
-/** Matches a path with one of these names in it, or below one. */
+/** Matches a path that contains one of these names. */
 function anywhere(names: readonly string[]): RegExp {
   const patterns = names.map((name) =>
     fold(name).replace(/[.+^$(){}|[\]\\]/g, "\\$&").replaceAll("*", "[^/]*")
@@ -268,7 +263,7 @@ function anywhere(names: readonly string[]): RegExp {
   return new RegExp(`/(?:${patterns.join("|")})(?:/|$)`);
 }
 
-/** For systems with case-insensitive file names and other separators. */
+/** For case-insensitive file names and Windows separators. */
 function fold(path: string): string {
   if (Deno.build.os === "linux") return path;
   return (Deno.build.os === "windows" ? path.replaceAll("\\", "/") : path).toLowerCase();

@@ -1,147 +1,93 @@
 /**
- * Runs commands under bubblewrap, which shows them the system read-only, the workdir and nothing
- * else of the person's files; or as a plain child process when bubblewrap is not available.
+ * Runs commands under bubblewrap, which shows only the system (read-only) and the workdir; or as
+ * plain child processes without bubblewrap.
  */
-import { dirname } from "@std/path";
-import { messageOf, SvcError } from "../protocol/errors.ts";
-import { lacksForNow } from "../os/lacks.ts";
-import { KernelFiles } from "../os/kernel_files.ts";
-import { MemoryFiles } from "../os/memory_file.ts";
-import { isWithin } from "../os/paths.ts";
-import type { Argument } from "../os/passing.ts";
 import { Turns } from "../base/turns.ts";
+import { MemoryFiles } from "../os/memory_file.ts";
 import { absence, findOwn, type FoundProgram, isOwn } from "../os/own_programs.ts";
-import { firstFile, pathDirs, which } from "../os/which.ts";
-import { cacheEnvironment, type CommandSpace } from "./command_space.ts";
-import { bindByDescriptor, bindByPath, type Binder } from "./binder.ts";
-import { isLong, namingLeft, readFrom, tooLong } from "./command_line.ts";
-import { type CommandLimits, countsProcesses, limitLine, taskLimit } from "./command_limits.ts";
-import { FORWARDER, forwarder, PROXY_SOCKET, proxyEnvironment } from "./forwarder.ts";
-import { type Checkout, type GitAround, gitAround } from "./git_around.ts";
-import { letGo } from "./git_placeholders.ts";
+import type { Argument } from "../os/passing.ts";
+import { isWithin } from "../os/paths.ts";
+import { firstFile, pathDirs } from "../os/which.ts";
+import { bindByDescriptor, bindByPath } from "./binder.ts";
+import { commandEnvironment } from "./command_environment.ts";
+import { type CommandLimits, limitLine } from "./command_limits.ts";
+import { isLong, namingLeft, tooLong } from "./command_line.ts";
+import type { CommandSpace } from "./command_space.ts";
+import type { GitAround, GitScope } from "./git_around.ts";
+import type { SeenDirectory } from "./sandbox_alone.ts";
+import { bubblewrap } from "./sandbox_bubblewrap.ts";
+import { isSystem, personalDirectories } from "./sandbox_mounts.ts";
+import { probed } from "./sandbox_probe.ts";
 import type { LimitedCommand, SessionLimits } from "./session_limits.ts";
-import { prepareOwn } from "./own_directory.ts";
-import { aloneMounts, checkedFirst, type SeenDirectory } from "./sandbox_alone.ts";
-import {
-  inMemory,
-  isSystem,
-  mounts,
-  personalDirectories,
-  rootOf,
-  scratchOf,
-  shownPrograms,
-  systemParts,
-} from "./sandbox_mounts.ts";
 import { spawnArgv } from "./spawn.ts";
 import { syscallFilter } from "./syscall_filter.ts";
-import { type Programs, programsOf, realDirectory, withSystem } from "./toolchains.ts";
+import { programsOf, realDirectory } from "./toolchains.ts";
 
 /** `[sandbox] shell` in `daemon.toml`. */
 export type ShellSandbox = "auto" | "bubblewrap" | "none";
 
-/** Whether a command can fetch anything. */
-export function reachesOut({ network, proxy }: Pick<SandboxScope, "network" | "proxy">): boolean {
-  return network || proxy !== undefined;
-}
-
 /** What one command may see. */
-export interface SandboxScope {
-  /** The absolute real path of the only writable directory. */
-  workdir: string;
+export interface SandboxScope extends GitScope {
   /** Absolute real paths that no tool may see; never the workdir itself. */
   hidden: readonly string[];
-  /** The session that it belongs to: its commands share their limits. */
+  /** The commands of a session share their limits. */
   session_id?: string;
-  /** Variables in addition to those that every command has. */
+  /** Added to the variables that every command has. */
   env?: Readonly<Record<string, string>>;
-  /** Whether the command has network access. */
   network: boolean;
-  /**
-   * The Unix socket of a proxy, which is all that a command without network access can reach. Only
-   * where {@linkcode Sandbox.forwards} holds.
-   */
+  /** All that a command without network can reach. Needs {@linkcode Sandbox.forwards}. */
   proxy?: ScopeProxy;
-  /** Directories that outlive the command; without it there are none but the workdir. */
+  /** Directories that outlive the command. */
   space?: CommandSpace;
-  /**
-   * For the person's own sessions: git may do its work in the repository that the workdir belongs to,
-   * where that lies outside, and commands may see the rest of the checkout.
-   */
-  checkout?: Checkout;
-  /** Makes the workdir read-only. */
-  read_only?: boolean;
-  /**
-   * Whether it continues when the daemon dies, because an interruption would leave work half done.
-   */
+  /** Whether it outlives the daemon, because an interruption would leave work half done. */
   lasting?: boolean;
-  /** Whether its output ends with the names of processes that it leaves behind. */
+  /** Whether its output ends with the names of leftover processes. */
   names_left?: boolean;
-  /**
-   * For a command in the background: `.git` is read-only, because what it makes there, others would
-   * find while it runs.
-   */
-  background?: boolean;
-  /**
-   * For a git that svc itself runs, and that runs nothing from the repository: it may change the
-   * repository's configuration.
-   */
-  git?: boolean;
-  /**
-   * For a git that svc itself runs in a working tree below the workdir. It may start another git
-   * for a nested repository, and with it that repository's programs. So only this tree and git's
-   * own files are writable, except files that name programs.
-   */
-  git_tree?: string;
 }
 
-/** A proxy for one command. */
 export interface ScopeProxy {
-  /** Its Unix socket, outside of the sandbox. */
+  /** A Unix socket outside of the sandbox. */
   path: string;
-  /** Hosts on the command's own loopback, which its programs reach without the proxy. */
+  /** Hosts on the command's own loopback, reached without the proxy. */
   direct: readonly string[];
 }
 
 /** A command line to spawn, with its whole environment. */
 export interface SandboxArgv {
-  /** The program. */
   cmd: string;
-  /** Its arguments; {@linkcode spawnArgv} opens those that are passed by descriptor. */
+  /** {@linkcode spawnArgv} opens those that are passed by descriptor. */
   args: Argument[];
-  /** Its environment; nothing else is inherited. */
+  /** Nothing else is inherited. */
   env: Record<string, string>;
-  /** Windows: the arguments form a complete command line and must not be quoted. */
+  /** Windows: `args` is a complete command line and must not be quoted. */
   raw?: boolean;
-  /** Prepares the limits that it shares with other commands, for one start. */
+  /** Prepares the shared limits for one start. */
   limited?(): LimitedCommand;
-  /** Called with the child process. */
   started?(child: Deno.ChildProcess): void;
-  /** Called when it could not be started. */
+  /** Called if it could not start. */
   failed?(): void;
 }
 
-/** Turns a shell command line into a program to spawn; disposing of it closes the C library. */
+/** Builds the command to spawn. Disposing of it closes the C library. */
 export interface Sandbox extends Disposable {
   /** Whether {@linkcode SandboxScope} is enforced (`bubblewrap`) or not (`none`). */
   readonly kind: "bubblewrap" | "none";
   /** Why bubblewrap is not used, for `svc doctor`. */
   readonly note?: string;
-  /** Whether a filter restricts the system calls of commands. */
+  /** Whether a system call filter applies. */
   readonly filtered: boolean;
-  /** Whether the kernel can limit the number of a command's processes. */
+  /** Whether the kernel can limit the number of processes. */
   readonly bounded: boolean;
-  /** The limits of commands. */
   readonly limits?: () => CommandLimits;
-  /** Whether commands without network access can be given a proxy. */
+  /** Whether commands without network can have a proxy. */
   readonly forwards: boolean;
   /**
-   * Returns what to spawn for a command line. It depends on the current file system, so use it for
-   * one spawn only.
+   * Returns what to spawn for a command line. Use it once: it depends on the current file system.
    */
   argv(command: string, scope: SandboxScope): SandboxArgv;
   /**
    * Returns what to spawn for a program that sees only the system's programs and these directories,
-   * and has no network; undefined when nothing can be enforced.
+   * without network; undefined if that cannot be enforced.
    */
   alone(
     argv: readonly string[],
@@ -149,24 +95,24 @@ export interface Sandbox extends Disposable {
     env: Readonly<Record<string, string>>,
   ): SandboxArgv | undefined;
   /**
-   * Returns where a command works that sees what is created in a directory, the one that sees the
-   * most. It sees nothing in the `.svc` of its own directory.
+   * Returns the workdir of the running command that sees the most around a directory. It sees
+   * nothing in the `.svc` of its own directory.
    */
   runsAbove(directory: string): string | undefined;
-  /** Directories on the PATH that commands cannot see. */
+  /** On the PATH, but not visible to commands. */
   readonly hidden_path: readonly string[];
-  /** Queues the starts of commands, because many at once would block the daemon. */
+  /** Queues the starts, because many at once would block the daemon. */
   readonly starts: Turns;
-  /** Returns what a command sees of the repository that its workdir belongs to, where that lies outside. */
+  /** Returns what a command sees of the repository around or beside its workdir. */
   around(scope: SandboxScope): GitAround | undefined;
   /**
-   * Returns where a program is that commands cannot see; undefined when they see it or it does not
-   * exist.
+   * Returns the path of a program that commands cannot see; undefined if they see it or it is
+   * missing.
    */
   unseen(program: string, scope: SandboxScope): string | undefined;
   /**
-   * Finds a program that svc itself runs outside of the sandbox, and the PATH for it, in
-   * directories that neither another user nor a session can write. Undefined if there is none.
+   * Finds a program that svc runs outside of the sandbox, and a PATH for it, in directories that
+   * neither another user nor a session can write.
    *
    * @param writable another directory that sessions can write
    */
@@ -176,21 +122,14 @@ export interface Sandbox extends Disposable {
 }
 
 /**
- * Detects which sandbox works on this machine, by running a command in it.
+ * Finds the sandbox that works on this machine, by running a command in it.
  *
- * @param shell the configured sandbox
- * @param environment the variables that the commands' own are chosen from
- * @param limits returns the resource limits of a command; without it there are none
+ * @param environment source of the commands' variables
+ * @param limits the limits of each command; none by default
  * @param writable returns the directories that sessions can currently write
- * @param shared the limits that hold for a session's commands together
+ * @param shared the limits of a session's commands together
  * @throws {Error} when bubblewrap is configured and does not work; the message says what to fix
  * @throws {SvcError} unavailable, when bubblewrap may work here, but cannot start now
- *
- * @example
- * ```ts
- * const sandbox = await detectSandbox("auto");
- * sandbox.argv("ls", { workdir: "/srv/project", hidden: [], network: false });
- * ```
  */
 export async function detectSandbox(
   shell: ShellSandbox,
@@ -211,19 +150,17 @@ export async function detectSandbox(
   );
 }
 
-/** The limits of commands: each one's own, and those that they share. */
-interface Bounds {
+export interface Bounds {
   limits?: () => CommandLimits;
   shared?: SessionLimits;
 }
 
-/** How svc finds the programs that it runs itself. */
-type Own = Pick<Sandbox, "outside" | "absence">;
+export type OwnPrograms = Pick<Sandbox, "outside" | "absence">;
 
 function ownOf(
   environment: Record<string, string>,
   writable: () => readonly string[],
-): Own {
+): OwnPrograms {
   const path = Deno.build.os === "windows" ? environment.Path : environment.PATH;
   const all = (more?: string) => [...writable(), ...(more === undefined ? [] : [more])];
   return {
@@ -233,11 +170,8 @@ function ownOf(
 }
 
 /**
- * Returns what to spawn for a program and its arguments, which no shell interprets.
- *
- * @param sandbox where it runs
- * @param argv the program, found on the PATH, and its arguments
- * @param scope what it may see
+ * Returns what to spawn for a program and its arguments, without a shell that interprets them. The
+ * program must be on the PATH.
  */
 export function programArgv(
   sandbox: Sandbox,
@@ -252,11 +186,11 @@ export function programArgv(
 /**
  * Returns the sandbox, or a clause that says why there is none.
  *
- * @throws {SvcError} unavailable, where it may be there a moment later.
+ * @throws {SvcError} unavailable, if it may work a moment later
  */
 async function findBubblewrap(
   environment: Record<string, string>,
-  own: Own,
+  own: OwnPrograms,
   writable: readonly string[],
   bounds: Bounds,
 ): Promise<Sandbox | string> {
@@ -277,36 +211,45 @@ async function findBubblewrap(
     for (const privileges of privilegeChoices()) {
       for (const wall of walls) {
         const sandbox = bubblewrap(program, [...wall, ...privileges], environment, {
+          shell: findShell(),
+          survey: surveyed(environment),
           binder,
           memory,
           filtered: wall.includes("--seccomp"),
           bounds,
           own,
         });
-        const probe = await probed(
-          // What others have in /tmp comes and goes.
-          sandbox.argv("true", { workdir: "/tmp", hidden: [], network: false, read_only: true }),
+        // The contents of /tmp may change meanwhile.
+        const scope = { workdir: "/tmp", hidden: [], network: false, read_only: true };
+        const argv = sandbox.argv("true", scope);
+        const probe = await probed((signal) =>
+          spawnArgv(argv, {
+            cwd: "/",
+            stdin: "null",
+            stdout: "null",
+            stderr: "piped",
+            signal,
+          }).output()
         );
         if (probe === undefined) {
           for (const stack of [tried, kept]) stack.move();
           return sandbox;
         }
         complaint = probe;
-        // A kernel or a bwrap may lack these features. Any other problem remains without them too.
+        // A kernel or bwrap may lack these features. Other problems remain without them.
         if (!/seccomp|userns|user namespace/.test(complaint)) break;
       }
     }
-    // An older bwrap without these arguments.
+    // An older bwrap does not know these arguments.
     if (!complaint.includes("bind-fd")) break;
   }
   return `${program} does not work here: ${complaint}`;
 }
 
 /**
- * bwrap lets root keep all its capabilities, with which a command could simply unmount the covers.
- * So root keeps only those that it needs to work in other owners' workdirs, if possible. In a
- * container without CAP_SYS_ADMIN only a user namespace is possible, where no capabilities are
- * left.
+ * bwrap lets root keep all capabilities, with which a command could unmount the covers. So root
+ * keeps only those for work in other owners' directories. A container without CAP_SYS_ADMIN allows
+ * only a user namespace, without capabilities.
  */
 function privilegeChoices(): string[][] {
   const none = ["--unshare-user-try", "--cap-drop", "ALL"];
@@ -315,143 +258,20 @@ function privilegeChoices(): string[][] {
   return [["--cap-drop", "ALL", ...kept.flatMap((name) => ["--cap-add", name])], none];
 }
 
-/** Returns the system call filters to try. */
 function filterChoices(memory: MemoryFiles | undefined): Argument[][] {
   const filter = memory && syscallFilter();
   return filter === undefined ? [] : [["--seccomp", memory!.passed(filter)]];
 }
 
 /**
- * Without a filter: no nested user namespaces, if commands are in one. This costs another namespace
- * for each command; the filter refuses nested namespaces as well.
+ * Without a filter: forbids nested user namespaces. This costs one more namespace for each command;
+ * the filter forbids nesting by itself.
  */
 function namespaceChoices(): string[][] {
   return Deno.uid() === 0 ? [[]] : [["--unshare-user", "--disable-userns"], []];
 }
 
-function bubblewrap(
-  program: string,
-  privileges: Argument[],
-  environment: Record<string, string>,
-  { binder, memory, filtered, bounds: { limits, shared }, own }: {
-    binder: Binder;
-    memory?: MemoryFiles;
-    filtered: boolean;
-    bounds: Bounds;
-    own: Own;
-  },
-): Sandbox {
-  const shell = findShell();
-  const counted = countsProcesses(Deno.osRelease());
-  const { personal, home, isSeen, programs } = surveyed(environment);
-  const isolation = [
-    "--new-session",
-    "--unshare-pid",
-    "--unshare-ipc",
-    "--unshare-uts",
-    "--unshare-cgroup-try",
-    ...privileges,
-  ];
-  // $HOME keeps its name, so that programs that ask the user database find the same place.
-  const commandHome = home === undefined || home === "/" ? "/tmp" : home;
-  const { shown } = programs;
-  const surroundings = {
-    personal,
-    root: rootOf(),
-    parts: systemParts(),
-    programs: shown,
-    home: commandHome,
-    scratch: scratchOf(commandHome),
-  };
-  const running = new RunningIn();
-  const around = (scope: SandboxScope) => gitAround(scope, { home: commandHome, personal }, binder);
-  return {
-    kind: "bubblewrap",
-    filtered,
-    // The kernel does not limit processes of root outside of a user namespace.
-    bounded: counted && Deno.uid() !== 0,
-    limits,
-    forwards: memory !== undefined && forwarder() !== undefined,
-    hidden_path: programs.hidden,
-    starts: new Turns(),
-    runsAbove: (directory) => running.above(directory),
-    argv(command, scope) {
-      const { workdir } = scope;
-      const holds: string[] = [];
-      const git = around(scope);
-      prepareOwn(scope, binder);
-      const git_config = gitConfig(scope, memory);
-      const way_out = wayOut(scope, binder, memory, counted ? limits?.() : undefined);
-      const inside = setInside(scope.env);
-      const given = givenLine(command, { shell, memory, names_left: scope.names_left });
-      return {
-        cmd: program,
-        args: [
-          ...isolation,
-          ...(scope.lasting ? [] : ["--die-with-parent"]),
-          ...(scope.network ? [] : ["--unshare-net"]),
-          ...mounts(scope, surroundings, binder, { git, holds }),
-          ...git_config.args,
-          ...given.args,
-          ...way_out.args,
-          "--chdir",
-          workdir,
-          "--",
-          ...way_out.first,
-          shell,
-          "-c",
-          (limits === undefined ? "" : limitLine(limits(), { shell, counted })) +
-          sameDirectory(binder.identity(workdir)) + inside.line + given.line,
-        ],
-        env: {
-          ...inside.env,
-          // A bound directory is a file system of its own to git, which would not look above it.
-          GIT_DISCOVERY_ACROSS_FILESYSTEM: "1",
-          ...git_config.env,
-          ...way_out.env,
-          ...(scope.space?.caches === undefined || workdir === "/"
-            ? {}
-            : cacheEnvironment(reachesOut(scope), commandHome)),
-          ...commandEnvironment(environment, { shell, home: commandHome, workdir, programs }),
-        },
-        limited: shared &&
-          (() => shared.begin({ ...scope, scratch: inMemory(scope, surroundings) })),
-        started(child) {
-          running.add(git?.shown ?? workdir, workdir, child);
-          child.status.finally(() => letGo(holds));
-        },
-        failed: () => letGo(holds),
-      };
-    },
-    alone: (argv, directories, env) => ({
-      cmd: program,
-      args: [
-        ...isolation,
-        ...["--die-with-parent", "--unshare-net"],
-        ...aloneMounts(directories),
-        ...["--chdir", "/", "--"],
-        ...checkedFirst(directories, argv),
-      ],
-      env: { ...env },
-    }),
-    ...own,
-    around,
-    unseen(name, scope) {
-      const path = which(name, environment.PATH);
-      if (path === undefined) return undefined;
-      const seen = [scope.workdir, ...shownPrograms(scope, shown)];
-      const found = [Deno.realPathSync(path), Deno.realPathSync(dirname(path))];
-      const canSee = (real: string) => isSeen(real) || seen.some((each) => isWithin(real, each));
-      return found.every(canSee) ? undefined : path;
-    },
-    [Symbol.dispose]() {
-      binder[Symbol.dispose]();
-      memory?.[Symbol.dispose]();
-    },
-  };
-}
-
-/** Determines what commands can see of a machine. */
+/** Finds what commands can see of a machine. */
 function surveyed(environment: Record<string, string>) {
   const personal = personalDirectories(environment);
   const home = realDirectory(environment.HOME);
@@ -461,9 +281,12 @@ function surveyed(environment: Record<string, string>) {
   return { personal, home, isSeen, programs };
 }
 
+/** What {@linkcode surveyed} finds. */
+export type Survey = ReturnType<typeof surveyed>;
+
 /**
- * Returns a function that reports whether a command could see something at a real path, wherever it
- * works; such a path needs a cover.
+ * Returns a function that reports whether a command could see a real path, so that it needs a
+ * cover.
  */
 export function shownTo(environment: Record<string, string>): (path: string) => boolean {
   const { isSeen, programs: { shown } } = surveyed(environment);
@@ -471,62 +294,9 @@ export function shownTo(environment: Record<string, string>): (path: string) => 
     isSeen(path) || shown.some((each) => isWithin(path, each) || isWithin(each, path));
 }
 
-/** The start of a command line, which fails unless the directory is the one that was checked. */
-function sameDirectory(identity: string | undefined): string {
-  if (identity === undefined) return "";
-  const words = "svc: the working directory was replaced while the command started";
-  return `[ "$(stat -c %d:%i .)" = ${identity} ] || { echo "${words}" >&2; exit 126; }\n`;
-}
-
-/** The directories in which commands are running. */
-class RunningIn {
-  /** By what a command sees and where it works: how many there are. */
-  readonly #counts = new Map<string, { seen: string; workdir: string; count: number }>();
-
-  add(seen: string, workdir: string, child: Deno.ChildProcess): void {
-    const key = `${seen}\0${workdir}`;
-    const at = this.#counts.get(key) ?? { seen, workdir, count: 0 };
-    at.count++;
-    this.#counts.set(key, at);
-    child.status.finally(() => {
-      if (--at.count === 0) this.#counts.delete(key);
-    });
-  }
-
-  above(directory: string): string | undefined {
-    // Among those that see the same, one that began later hides where the earlier one works.
-    return [...this.#counts.values()]
-      .filter(({ seen, workdir }) => workdir !== directory && isWithin(directory, seen))
-      .sort((one, other) => one.seen.length - other.seen.length)[0]?.workdir;
-  }
-}
-
-/** Where commands find a line that is too long for an argument. */
-const LONG_LINE = "/run/svc-command";
-
-/** Returns the line that a shell gets, and the arguments of bwrap that it needs. */
-function givenLine(
-  command: string,
-  { shell, memory, names_left = false }: {
-    shell: string;
-    memory: MemoryFiles | undefined;
-    names_left?: boolean;
-  },
-): { line: string; args: Argument[] } {
-  const named = (line: string) => names_left ? namingLeft(line, { shell, alone: true }) : line;
-  const line = named(command);
-  if (!isLong(line)) return { line, args: [] };
-  if (memory === undefined) throw tooLong(command);
-  const file = memory.passed(new TextEncoder().encode(command));
-  return {
-    line: named(readFrom(LONG_LINE)),
-    args: ["--perms", "0444", "--file", file, LONG_LINE],
-  };
-}
-
 function plain(
   environment: Record<string, string>,
-  own: Own,
+  own: OwnPrograms,
   note: string,
   { limits, shared }: Bounds,
 ): Sandbox {
@@ -549,12 +319,13 @@ function plain(
     unseen: () => undefined,
     ...own,
     argv(command, scope) {
+      if (windows && isLong(command)) throw tooLong(command);
       const limited = limits !== undefined && !windows;
       const first = limited ? limitLine(limits(), { shell, counted: false }) : "";
       return {
         cmd: shell,
         args: windows
-          ? ["/d", "/s", "/c", shortLine(command)]
+          ? ["/d", "/s", "/c", command]
           : plainLine(command, { shell, first, names_left: scope.names_left, memory }),
         env: {
           ...commandEnvironment(environment, { shell, home, workdir: scope.workdir }),
@@ -570,13 +341,6 @@ function plain(
   };
 }
 
-/** @throws {SvcError} for a line that is too long */
-function shortLine(command: string): string {
-  if (isLong(command)) throw tooLong(command);
-  return command;
-}
-
-/** Returns the arguments of a shell outside of a sandbox. */
 function plainLine(
   command: string,
   { shell, first, names_left = false, memory }: {
@@ -591,181 +355,6 @@ function plainLine(
   if (!isLong(named(command))) return ["-c", named(command)];
   if (memory === undefined) throw tooLong(command);
   return ["-c", named('. "/dev/fd/$0"'), memory.passed(new TextEncoder().encode(command))];
-}
-
-/** Where commands find the configuration of git that svc gives them. */
-const GIT_CONFIG = "/run/svc-gitconfig";
-
-/** Returns what gives git a configuration, as arguments of bwrap and as variables. */
-function gitConfig(
-  { space }: SandboxScope,
-  memory: MemoryFiles | undefined,
-): { args: Argument[]; env: Record<string, string> } {
-  const { git_config } = space ?? {};
-  if (git_config === undefined || memory === undefined) return { args: [], env: {} };
-  const file = memory.passed(new TextEncoder().encode(git_config));
-  return {
-    args: ["--perms", "0444", "--file", file, GIT_CONFIG],
-    env: { GIT_CONFIG_SYSTEM: GIT_CONFIG },
-  };
-}
-
-/** Returns what gives a command its proxy: arguments of bwrap, the first program, and variables. */
-function wayOut(
-  { network, proxy }: SandboxScope,
-  binder: Binder,
-  memory: MemoryFiles | undefined,
-  limits: CommandLimits | undefined,
-): { args: Argument[]; first: string[]; env: Record<string, string> } {
-  const max_processes = limits && taskLimit(limits);
-  const program = proxy === undefined || network
-    ? undefined
-    : forwarder(Deno.build.arch, { max_processes });
-  if (program === undefined || memory === undefined) return { args: [], first: [], env: {} };
-  return {
-    args: [
-      ...["--perms", "0555", "--file", memory.passed(program), FORWARDER],
-      ...binder.bind(proxy!.path, "ro", PROXY_SOCKET),
-    ],
-    first: [FORWARDER],
-    env: proxyEnvironment(proxy!.direct),
-  };
-}
-
-/** Returns variables that control behaviour and reveal nothing about the person. */
-function commandEnvironment(
-  environment: Record<string, string>,
-  { shell, home, workdir, programs }: {
-    shell: string;
-    home: string;
-    workdir: string;
-    programs?: Programs;
-  },
-): Record<string, string> {
-  const chosen: Record<string, string> = {};
-  for (const [name, value] of Object.entries(environment)) {
-    if (PASSED.has(name) || name.startsWith("LC_")) chosen[name] = value;
-  }
-  return {
-    ...chosen,
-    ...commandPath(programs?.path ?? chosen.PATH),
-    ...(programs?.rustup_home === undefined ? {} : { RUSTUP_HOME: programs.rustup_home }),
-    HOME: home,
-    PWD: workdir,
-    SHELL: shell,
-    TERM: "dumb",
-    NO_COLOR: "1",
-    PAGER: "cat",
-    GIT_PAGER: "cat",
-    GIT_TERMINAL_PROMPT: "0",
-    // Commands cannot write a repository's configuration, but creating a branch would try to.
-    GIT_CONFIG_COUNT: "1",
-    GIT_CONFIG_KEY_0: "branch.autoSetupMerge",
-    GIT_CONFIG_VALUE_0: "false",
-  };
-}
-
-/** Returns the PATH of a command; on Windows, the system finds its own programs. */
-function commandPath(path = ""): Record<string, string> {
-  if (Deno.build.os === "windows") return {};
-  return { PATH: withSystem(path || "/usr/local/bin") };
-}
-
-/** Variables that bash does not let anyone set. */
-const KEPT_BY_BASH = new Set(["BASHOPTS", "BASH_VERSINFO", "EUID", "PPID", "SHELLOPTS", "UID"]);
-
-/**
- * Returns what sets variables in the shell inside of the sandbox. The programs that make the sandbox
- * run outside of it: they get each variable as the value of another one, because with `LD_PRELOAD`
- * and its like they would run code.
- */
-function setInside(
-  variables: Readonly<Record<string, string>> = {},
-): { env: Record<string, string>; line: string } {
-  const assignments = Object.entries(variables)
-    .filter(([name]) => VARIABLE_NAME.test(name) && !KEPT_BY_BASH.has(name))
-    .map(([name, value], place) => [`SVC_SET_${place}`, `${name}=${value}`] as const);
-  return {
-    env: Object.fromEntries(assignments),
-    line: assignments.map(([passed]) => `export "$${passed}"; unset ${passed}\n`).join(""),
-  };
-}
-
-const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
-
-const PASSED = new Set([
-  "PATH",
-  "LANG",
-  "TZ",
-  "USER",
-  "LOGNAME",
-  // Without these, Windows finds neither programs nor its own libraries.
-  ...(Deno.build.os === "windows"
-    ? ["Path", "PATHEXT", "SystemRoot", "SystemDrive", "ComSpec", "TEMP", "TMP", "USERPROFILE"]
-    : []),
-]);
-
-/** How long bwrap may take for one program that does nothing: the machine may be very busy. */
-const PROBE_MS = 60_000;
-
-/**
- * Tries whether bwrap can run a program.
- *
- * @returns what it complains of where it cannot on this machine.
- * @throws {SvcError} unavailable: it cannot now, and may later. That must not count as a machine
- * without bubblewrap, where commands run unconfined.
- */
-async function probed(argv: SandboxArgv): Promise<string | undefined> {
-  const stop = new AbortController();
-  const timer = setTimeout(() => stop.abort(), PROBE_MS);
-  let complaint: string;
-  try {
-    const { success, code, signal, stderr } = await spawnArgv(argv, {
-      cwd: "/",
-      stdin: "null",
-      stdout: "null",
-      stderr: "piped",
-      signal: stop.signal,
-    }).output();
-    if (success) return undefined;
-    if (stop.signal.aborted) throw notNow("it does not finish");
-    // A filter of the machine's own may end it each time.
-    if (signal !== null && signal !== "SIGSYS") throw notNow(`it was ended by ${signal}`);
-    // bwrap passes on how the program in it was ended.
-    if (code > SIGNALLED && code !== SIGNALLED + SIGSYS) throw notNow(`it exits with ${code}`);
-    const said = new TextDecoder().decode(stderr).trim();
-    if (lacksForNow(said)) throw notNow(said);
-    complaint = said.split("\n", 1)[0] || `it exits with ${code}`;
-  } catch (error) {
-    if (error instanceof SvcError) throw error;
-    complaint = messageOf(error);
-  } finally {
-    clearTimeout(timer);
-  }
-  if (lacksForNow(complaint) || areNamespacesUsed(complaint)) throw notNow(complaint);
-  return complaint;
-}
-
-/** Exit codes above this one tell the signal that ended a program. */
-const SIGNALLED = 128;
-const SIGSYS = 31;
-
-/** Whether all namespaces that a user may have are in use; where none is allowed, it stays so. */
-function areNamespacesUsed(complaint: string): boolean {
-  if (!/namespaces exceeded/.test(complaint)) return false;
-  const files = KernelFiles.open();
-  try {
-    return ["user", "mnt", "pid", "net", "ipc", "uts", "cgroup"]
-      .every((kind) => files?.read(`/proc/sys/user/max_${kind}_namespaces`)?.trim() !== "0");
-  } finally {
-    files?.[Symbol.dispose]();
-  }
-}
-
-function notNow(complaint: string): SvcError {
-  return new SvcError("unavailable", `the sandbox of commands cannot start now: ${complaint}`, {
-    hint: "nothing was run; try again, and see `svc doctor` if it stays so",
-  });
 }
 
 export function findShell(): string {

@@ -1,33 +1,26 @@
-/**
- * A sandbox in which a program sees the system's programs and a few directories, and nothing else.
- */
-
-/** A directory that is visible at its own path. */
+/** Visible at its own path. */
 export interface SeenDirectory {
   /** Absolute real path. */
   path: string;
   writable?: boolean;
   /** Absolute real paths inside it that are covered. */
   hidden?: readonly string[];
-  /**
-   * The expected output of `stat -c %d:%i`, if the directory could have been replaced since it was
-   * checked.
-   */
+  /** Expected output of `stat -c %d:%i`, if it could have been replaced since the check. */
   identity?: string;
 }
 
-/** The usual directories of programs and libraries on Linux; missing ones are skipped. */
+/** Programs and libraries on Linux; missing directories are skipped. */
 const SYSTEM = [
   ...["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store", "/run/current-system"],
   ...["/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives"],
 ];
 
-/** The exit code when a directory is not the one that was checked. */
+/** The exit code if a directory is not the one that was checked. */
 export const EXCHANGED = 97;
 
 /**
- * Returns arguments for bwrap for the file system. They describe what exists now, so use them for
- * one spawn only.
+ * Returns the mounts of a sandbox that shows only the system's programs and these directories, as
+ * bwrap arguments. Use them once: they depend on the current file system.
  */
 export function aloneMounts(directories: readonly SeenDirectory[]): string[] {
   return [
@@ -49,10 +42,7 @@ function cover(path: string): string[] {
   }
 }
 
-/**
- * Returns a shell command that runs the program only if the directories are the ones that were
- * checked.
- */
+/** Returns a shell command that runs the program only if no directory was replaced. */
 export function checkedFirst(
   directories: readonly SeenDirectory[],
   argv: readonly string[],

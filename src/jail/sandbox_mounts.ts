@@ -1,7 +1,7 @@
 /**
- * Builds the file system of a command under bubblewrap: the system's directories read-only, the
- * workdir, and nothing else. People's own files lie outside of these directories, so hiding them
- * costs nothing, however many there are; only hidden paths inside visible directories need covers.
+ * Builds the file system of a command under bubblewrap: the system's directories read-only, and the
+ * workdir. Most of people's files are outside of these, so hiding them costs nothing; only hidden
+ * paths inside visible directories need covers.
  */
 import { join } from "@std/path";
 import { isWithin } from "../os/paths.ts";
@@ -16,65 +16,59 @@ import { readOnlyIn } from "./later_files.ts";
 import type { SandboxScope } from "./sandbox.ts";
 import { CACHES, realDirectory } from "./toolchains.ts";
 
-/** What commands can and cannot see of a machine. All paths are absolute and real. */
+/** What commands see of a machine. All paths are absolute and real. */
 export interface Surroundings {
-  /** Directories of people's own files, hidden even inside visible directories. */
+  /** People's own files, hidden even inside visible directories. */
   personal: readonly string[];
-  /** Returns the entries of `/`. */
   root(): Root;
   /** Parts of the system in otherwise hidden directories. */
   parts: readonly string[];
-  /**
-   * People's own programs and libraries, directories and files, which are visible although they lie
-   * in hidden directories.
-   */
+  /** People's own programs and libraries, visible although they are in hidden directories. */
   programs: readonly string[];
-  /** The home directory of commands. */
+  /** Of commands. */
   home: string;
   /** Directories that each command gets empty and for itself. */
   scratch(): readonly string[];
 }
 
-/** The entries of `/`, by how a command sees them. */
 export interface Root {
-  /** Directories of the system, read-only. Without `/dev` and `/proc`. */
+  /** Read-only directories of the system, without `/dev` and `/proc`. */
   system: readonly string[];
-  /** Other directories, which a command sees empty. */
+  /** Shown empty. */
   others: readonly string[];
-  /** Symlinks and their targets. */
   links: readonly (readonly [name: string, target: string])[];
 }
 
-/** Directories of `/` that contain the system and no files of people. */
+/** Contain the system and no files of people. */
 const SYSTEM = new Set([
   ...["bin", "sbin", "lib", "lib32", "lib64", "libx32", "usr", "etc", "opt"],
   ...["nix", "gnu", "snap", "dev", "proc"],
 ]);
 
-/** Files that the system's programs need, in otherwise hidden directories. */
+/** Needed by the system's programs, in otherwise hidden directories. */
 const SYSTEM_PARTS = [
   ...["dpkg", "rpm", "pacman", "alternatives", "ca-certificates", "ghc", "gems", "texmf"]
     .map((name) => `/var/lib/${name}`),
-  // The number of processors. The rest of /sys is a dozen mounts, and each one takes time.
+  // For the number of processors. The rest of /sys takes a dozen mounts, which cost time.
   "/sys/devices",
-  // The program directories of NixOS and of Homebrew.
+  // NixOS and Homebrew.
   ...["/run/current-system", "/home/linuxbrew/.linuxbrew"],
 ];
 
-/** Directories that each command gets newly made. */
+/** Made new for each command. */
 const MADE_ANEW = new Set(["dev", "proc"]);
 
-/** The directory of temporary files, which a session keeps from one command to the next. */
+/** A session keeps it from one command to the next. */
 const TMP = "/tmp";
 
-/** Directories that each command gets empty and for itself, beside its home directory. */
+/** Empty for each command, like its home directory. */
 const SCRATCH = [TMP, "/var/tmp", "/run"];
-/** How long directories that no session can write are not checked again. */
+/** Sessions cannot write these directories, so a check holds this long. */
 const RECENT_MS = 1_000;
 
 /**
- * How many covers are sealed, so that a write to a hidden path fails rather than vanishes. Sealing
- * one takes time proportional to the number of mounts so far.
+ * How many covers are sealed, so that a write to a hidden path fails instead of vanishing. Sealing
+ * takes time proportional to the number of mounts so far.
  */
 const SEALED = 64;
 
@@ -83,19 +77,19 @@ export function systemParts(): string[] {
   return SYSTEM_PARTS.filter((path) => realDirectory(path) !== undefined);
 }
 
-/** Reports whether commands can see a real path because it is a part of the system. */
+/** Reports whether commands see a real path as a part of the system. */
 export function isSystem(path: string): boolean {
   return SYSTEM.has(path.split("/", 2)[1]) || SYSTEM_PARTS.some((part) => isWithin(path, part));
 }
 
 /**
- * Builds the command's file system: an empty root with the system's directories, read-only; covers
- * over people's files in them; over that the workdir; over that the covers inside it. A cover takes
- * time proportional to the number of all mounts, so only what is needed is bound.
+ * Builds the command's file system: the system's directories, read-only; covers over people's files
+ * in them; the workdir; covers inside it. Each cover takes time proportional to the number of
+ * mounts, so binds only what is needed.
  *
- * @param git the repository that the workdir belongs to, where that lies outside
- * @param holds takes up the placeholders that have to be let go when the command has ended
- * @returns arguments for bwrap. They describe what exists now, so use them for one command only.
+ * @param git the repository around or beside the workdir
+ * @param holds receives the placeholders to release when the command has ended
+ * @returns bwrap arguments. Use them once: they depend on the current file system.
  * @throws {Error} when too much would have to be hidden inside the workdir
  */
 export function mounts(
@@ -117,7 +111,7 @@ export function mounts(
   };
   const isInside = (path: string) =>
     isWithin(path, workdir) &&
-    // For a session at "/", everything is inside; directories of people are covered as a whole.
+    // For a session at "/", everything is inside; people's directories are covered as a whole.
     !(workdir === "/" && personal.some((each) => isWithin(path, each)));
   const inside = fewer(existing(hidden.filter(isInside)), workdir);
   const { caches } = scope.space ?? {};
@@ -153,13 +147,13 @@ export function mounts(
     [...directories, ...inside.filter((each) => each.is_directory)].slice(0, SEALED),
   );
   return [
-    // Root can have a session at "/"; bound later, it would cover /dev and /proc again.
+    // For a root session at "/". Later, it would cover /dev and /proc again.
     ...(whole ? [scope.read_only ? "--ro-bind" : "--bind", "/", "/"] : []),
     ...system.flatMap((path) => ["--ro-bind", path, path]),
     ...links.flatMap(([name, target]) => ["--symlink", target, name]),
     ...others.flatMap((path) => ["--dir", path]),
     ...["--dev", "/dev", "--proc", "/proc"],
-    // For root without a user namespace these would stay writable, regardless of capabilities.
+    // For root without a user namespace these would stay writable, whatever its capabilities.
     ...["/proc/sys", "/proc/sysrq-trigger"].flatMap((path) => ["--ro-bind-try", path, path]),
     ...beside.flatMap(cover),
     ...scratch.flatMap((path) =>
@@ -186,7 +180,7 @@ export function mounts(
       git_read_only: scope.background,
       holds,
     })),
-    // After all that has mount points in them, as creating those writes into them, and before the
+    // After everything with mount points inside, because making those writes into it; before the
     // covers inside, of which there may be a thousand.
     ...directories.filter((each) => sealed.has(each)).flatMap(seal),
     ...(whole ? [] : ["--remount-ro", "/"]),
@@ -195,15 +189,13 @@ export function mounts(
 }
 
 /**
- * Returns arguments for bwrap that mount what the session's commands keep as `/tmp`, with mount
- * points for everything that a command may see inside it.
+ * Returns bwrap arguments that mount the session's `/tmp`, with mount points for all that a command
+ * may see inside it; undefined if the session keeps nothing or works in `/tmp` itself.
  *
- * bwrap follows a symlink that a command left in place of a mount point. So svc makes the mount
- * points itself, following none, and mounts each one and the directories above it onto themselves:
- * what is mounted cannot be moved or removed by a command that is still running. For that to hold,
- * all commands of a session have the same mount points, whatever of it exists at the time.
- *
- * @returns undefined when the session keeps nothing, or works in `/tmp` itself
+ * bwrap would follow a symlink that a command left in place of a mount point. So svc makes the
+ * mount points itself, follows none, and mounts each one and its parents onto themselves: a running
+ * command cannot move or remove a mounted directory. For this, all commands of a session have the
+ * same mount points, even for what does not exist.
  */
 function ownTmp(
   { workdir, space }: SandboxScope,
@@ -231,8 +223,8 @@ function ownTmp(
 }
 
 /**
- * Returns the person's caches that a command does not see because it fills its own. Without network
- * it could not, and reads the person's.
+ * Returns the person's caches that a command replaces by its own. Without network it could not fill
+ * its own, so it reads the person's.
  */
 function ownCaches(scope: SandboxScope, home: string): ReadonlySet<string> {
   const { space } = scope;
@@ -261,11 +253,7 @@ function cover({ path, is_directory }: Cover): string[] {
   return is_directory ? ["--tmpfs", path] : ["--ro-bind", "/dev/null", path];
 }
 
-/**
- * Reads the entries of `/`.
- *
- * @returns a function that returns them, and reads them again when `/` has changed
- */
+/** Returns a function that reads the entries of `/`, again only when `/` has changed. */
 export function rootOf(): () => Root {
   let seen: { changed: number | undefined; found: Root } | undefined;
   return () => {
@@ -280,11 +268,11 @@ export function inMemory(
   { space }: Pick<SandboxScope, "space">,
   { scratch }: Pick<Surroundings, "scratch">,
 ): string[] {
-  // Shared memory of programs is in /dev/shm.
+  // /dev/shm has the shared memory of programs.
   return ["/dev", ...scratch().filter((path) => path !== TMP || space === undefined)];
 }
 
-/** What tells the {@linkcode Surroundings.scratch} of commands with a home directory. */
+/** Returns what finds the {@linkcode Surroundings.scratch} for a home directory. */
 export function scratchOf(home: string): () => readonly string[] {
   const all = [...SCRATCH, home];
   return recent(RECENT_MS, () => all.filter((path) => realDirectory(path) === path));
@@ -310,7 +298,7 @@ export function shownPrograms(
   { workdir, hidden }: SandboxScope,
   programs: readonly string[],
 ): string[] {
-  // Of those in the workdir one stands for all, as no program that is shown lies in there.
+  // One hidden path stands for all in the workdir, because no shown program is in there.
   const inside = hidden.find((path) => isWithin(path, workdir));
   const near = hidden.filter((path) => path === inside || !isWithin(path, workdir));
   return programs.filter((path) =>
@@ -332,7 +320,7 @@ function treeOf(
   ];
 }
 
-/** Returns the files for name resolution, if they are kept among the sockets of programs. */
+/** Name resolution, if its file is kept among the sockets of programs. */
 function resolver({ network }: SandboxScope): string[] {
   if (!network) return [];
   try {
@@ -342,10 +330,7 @@ function resolver({ network }: SandboxScope): string[] {
   }
 }
 
-/**
- * Returns directories with people's files and the sockets of running programs; some may be in
- * others.
- */
+/** Returns directories with people's files and programs' sockets, some inside others. */
 export function personalDirectories(environment: Record<string, string>): string[] {
   const { HOME, TMPDIR, XDG_RUNTIME_DIR } = environment;
   const named = [...SCRATCH, "/home", "/root", HOME, TMPDIR, XDG_RUNTIME_DIR];
@@ -353,7 +338,7 @@ export function personalDirectories(environment: Record<string, string>): string
   return [...new Set(found)].filter((path) => !carriesSystem(path));
 }
 
-/** A directory that every command needs is not hidden, even if a session uses it as workdir. */
+/** Every command needs these, so they stay visible even as a session's workdir. */
 function carriesSystem(path: string): boolean {
   return ["/usr", "/etc", "/bin", "/lib", "/dev", "/proc"].some((needed) => isWithin(needed, path));
 }

@@ -1,18 +1,18 @@
 /**
- * What a person would see of an output that was written for a terminal: a line that was drawn again
- * is its last state. Lines that can no longer change are handed on; only the last ones are kept.
+ * Shows output as a terminal would: a redrawn line is its last state. Lines that can no longer
+ * change are passed on; only the last ones are kept.
  */
 
-/** How far up the cursor gets: the lines of a tall window. */
+/** How far up the cursor gets: a tall window. */
 const ROWS_MAX = 120;
-/** What an absolute position is counted from the end of, where nothing says how tall it is. */
+/** Assumed height, for absolute positions. */
 const WINDOW_ROWS = 24;
-/** The part of a line that can still change, in characters. */
+/** Characters of a line that can still change. */
 const ROW_MAX = 32 * 1024;
 const PARAMETERS_MAX = 64;
 const STRING_MAX = 4 * 1024;
 
-/** What ends a run of ordinary characters. */
+/** Ends a run of ordinary characters. */
 // deno-lint-ignore no-control-regex
 const SPECIAL = /[\x00-\x08\x0a-\x1f\x7f\x9b]/g;
 // deno-lint-ignore no-control-regex
@@ -28,7 +28,6 @@ const UNSEEN = /[\x00-\x08\x0b-\x1f\x7f\x9b]/g;
 const OPEN_SEQUENCE = /^\x1b(?:\[[0-?]*)?[ -/]*$/;
 const ALTERNATE = /^\?(?:47|1047|1049)$/;
 
-/** A place of the cursor. */
 interface Place {
   row: number;
   column: number;
@@ -38,12 +37,12 @@ export class Screen {
   readonly #scrolled: (text: string) => void;
   #rows: string[] = [""];
   #at: Place = { row: 0, column: 0 };
-  /** The row that is the first of the window. */
+  /** The first row of the window. */
   #top = 0;
   #saved: Place = { row: 0, column: 0 };
-  /** What an escape sequence that is not complete has so far. */
+  /** An incomplete escape sequence. */
   #open = "";
-  /** What is below an alternate screen. */
+  /** The screen below an alternate screen. */
   #below: { rows: string[]; at: Place; top: number } | undefined;
 
   /** @param scrolled receives text that can no longer change, in order */
@@ -56,12 +55,10 @@ export class Screen {
     return this.#rows;
   }
 
-  /** Where the cursor is in its line. */
   get column(): number {
     return this.#at.column;
   }
 
-  /** Draws text. */
   write(text: string): void {
     let rest = this.#open + text;
     this.#open = "";
@@ -75,7 +72,7 @@ export class Screen {
     }
   }
 
-  /** Hands on everything that is left. */
+  /** Passes on everything that is left. */
   end(): void {
     if (this.#below !== undefined) this.#leave();
     this.#scrolled(this.#rows.join("\n"));
@@ -95,10 +92,8 @@ export class Screen {
   }
 
   /**
-   * Hands on the lines of a text that has nothing to draw, but for the last ones: lines that come
-   * fast are many.
-   *
-   * @returns what is left to draw
+   * Passes on all but the last lines of a text without control sequences, because fast output has
+   * many lines. @returns what is left to draw
    */
   #passOn(text: string): string {
     let from = text.length;
@@ -124,7 +119,7 @@ export class Screen {
     if (this.#rows[row].length > ROW_MAX) this.#cutRow();
   }
 
-  /** Hands on the beginning of a line that is very long, with all lines above it. */
+  /** Passes on the beginning of a very long line, with all lines above it. */
   #cutRow(): void {
     const { row } = this.#at;
     const line = this.#rows[row];
@@ -140,7 +135,7 @@ export class Screen {
     if (char === "\n") this.#down(1, 0);
     else if (char === "\r") this.#at.column = 0;
     else if (char === "\b") this.#at.column = Math.max(this.#at.column - 1, 0);
-    // Tabs keep their character: a position of their own would be as much of a guess.
+    // Tabs stay, because their positions would be a guess.
     return at + 1;
   }
 
@@ -152,7 +147,7 @@ export class Screen {
     const over = this.#rows.length - ROWS_MAX;
     if (over <= 0) return;
     const gone = this.#rows.splice(0, over);
-    // An alternate screen scrolls into nothing.
+    // An alternate screen has no scrollback.
     if (this.#below === undefined) this.#scrolled(gone.map((line) => `${line}\n`).join(""));
     this.#at.row -= over;
     this.#top -= over;

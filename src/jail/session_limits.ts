@@ -1,9 +1,8 @@
 /**
- * Limits that hold for all commands of a session together: their memory, their processes, and the
- * size of what they keep in the session's `/tmp` and caches. Where a control group is delegated to
- * the daemon, the kernel holds the memory too; everything is watched while a command runs, and what
- * goes over a limit is ended, with a message. A command that ends before the first look costs
- * nothing.
+ * Limits for all commands of a session together: memory, processes, and the size of their `/tmp`
+ * and caches. With a delegated control group, the kernel enforces the memory limit too. Running
+ * commands are watched, and one that exceeds a limit is ended with a message. A command that ends
+ * before the first look costs nothing.
  */
 import type { KernelFiles } from "../os/kernel_files.ts";
 import { isInOwnNamespace } from "../os/process.ts";
@@ -13,24 +12,22 @@ import { CACHE_DIR, type CommandSpace } from "./command_space.ts";
 import { memoryOf, type ProcessUse, threadsOf, useOf } from "./process_use.ts";
 import { sizesOf, type SpaceSizes } from "./space_sizes.ts";
 
-/** Whose command it is, and where it runs. */
 export interface LimitedBy {
-  /** Commands of one session share limits; without it, a command has them for itself. */
+  /** Commands of one session share limits; without it, a command has its own. */
   session_id?: string;
   space?: Pick<CommandSpace, "tmp" | "caches">;
-  /** The directories that it may have in memory; undefined for a command without a sandbox. */
+  /** Directories it may have in memory; undefined without a sandbox. */
   scratch?: readonly string[];
 }
 
-/** One command while it runs. Disposing of it ends the watch. */
+/** A running command. Disposing of it ends the watch. */
 export interface LimitedCommand extends Disposable {
-  /** As {@linkcode CommandGroup.join}, where there is a group. */
+  /** {@linkcode CommandGroup.join}, if there is a group. */
   readonly join?: string;
-  /** Resolves with why it has to be ended, as a line for its output. */
+  /** Resolves with the reason to end it, a line for its output. */
   readonly over: Promise<string>;
-  /** Begins to watch it. */
   started(pid: number): void;
-  /** Returns why the kernel ended it, if the kernel did; to be called when it has ended. */
+  /** Returns the reason if the kernel ended it. Call it after the end. */
   ended(): string | undefined;
 }
 
@@ -38,27 +35,29 @@ export interface SessionLimitsParts {
   limits(): CommandLimits;
   files: KernelFiles;
   groups?: CommandGroups;
-  /** Real paths of the directories that sessions can write: nothing is run from there. */
+  /** Real paths that sessions can write; nothing is run from there. */
   writable(): readonly string[];
 }
 
-/** How often commands are looked at, and how old one is at its first look. */
+/** How often commands are checked, and how old one is at its first check. */
 const INTERVAL_MS = 250;
-/** How often, at most, the directories of a session are measured. */
+/** Minimum time between measurements of a session's directories. */
 const MEASURE_MS = 2_000;
 /** The same, at the end of commands. */
 const MEASURE_AFTER_MS = 10_000;
-/** How soon a size over the limit is confirmed. */
+/** Time until a size over the limit is confirmed. */
 const CONFIRM_MS = 300;
-/** The part of the time that looking may take. */
+/** Share of the time that checks may take. */
 const SHARE = 1 / 20;
-/** How long what was ended may take to go before something else is ended. */
+/** Time for an ended command to go before another one is ended. */
 const ENDING_MS = 2_000;
-/** The guard of a command; of one in a sandbox also the shell around it and its outer bwrap. */
+/**
+ * Processes of svc around a command: the guard; with a sandbox also the shell and the outer bwrap.
+ */
 const [GUARD, GUARD_AND_JAIL] = [1, 3];
 const MIB = 1024 * 1024;
 
-/** A command, and what it takes of a limit. */
+/** How much a command takes of a limit. */
 interface Share {
   command: Running;
   amount: number;
@@ -66,31 +65,29 @@ interface Share {
 
 interface Running {
   readonly scratch: readonly string[] | undefined;
-  /** Ends it. */
   readonly end: (message: string) => void;
   pid?: number;
   since: number;
-  /** What its session held before it. */
+  /** The session's sizes before it. */
   held?: SpaceSizes;
   ended_at: number;
 }
 
-/** A session with commands. */
 class Session {
   readonly running = new Set<Running>();
   space: LimitedBy["space"];
-  /** At the last measurement. */
+  /** From the last measurement. */
   sizes: SpaceSizes | undefined;
   measured_at = -Infinity;
   measure_at = -Infinity;
   measuring = false;
 }
 
-/** The limits of all sessions of a daemon; disposing of it ends the watch and closes `files`. */
+/** The limits of all sessions. Disposing of it ends the watch and closes `files`. */
 export class SessionLimits implements Disposable {
   readonly #parts: SessionLimitsParts;
   readonly #sessions = new Map<unknown, Session>();
-  /** Those with a command that runs. */
+  /** Sessions with a running command. */
   readonly #active = new Set<Session>();
   #machine_mb = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -104,7 +101,7 @@ export class SessionLimits implements Disposable {
     const key = session_id ?? Symbol();
     const session = this.#sessions.get(key) ?? new Session();
     this.#sessions.set(key, session);
-    // What a person let out of the sandbox has no directories of its own.
+    // A command outside the sandbox has no directories of its own.
     session.space = space ?? session.space;
     const limits = this.#parts.limits();
     const group = this.#parts.groups?.begin(key, {
@@ -134,7 +131,6 @@ export class SessionLimits implements Disposable {
     };
   }
 
-  /** Forgets a session that has ended. */
   forget(session_id: string): void {
     this.#sessions.delete(session_id);
   }
@@ -153,20 +149,20 @@ export class SessionLimits implements Disposable {
     session.running.delete(command);
     group?.remove();
     if (typeof key === "symbol") this.#sessions.delete(key);
-    // So that the next command is not blamed for what this one has left.
+    // So that the next command is not blamed for what this one left.
     else if (this.#isDue(session)) void this.#measure(session);
     if (session.running.size === 0) this.#active.delete(session);
     if (this.#active.size === 0) this.#stop();
   }
 
-  /** Whether the directories of a session are measured at the end of a command. */
+  /** Reports whether to measure the directories at the end of a command. */
   #isDue({ sizes, measured_at }: Session): boolean {
     return performance.now() - measured_at > MEASURE_AFTER_MS ||
       (sizes !== undefined && overfull(sizes, this.#parts.limits()) !== undefined);
   }
 
   #memoryLimit(): number {
-    // It cannot be read while the daemon has no descriptor left.
+    // Unreadable while the daemon has no free descriptor.
     this.#machine_mb ||= machineMemory(this.#parts.files);
     return memoryLimit(this.#parts.limits(), this.#machine_mb) * MIB;
   }
@@ -175,7 +171,8 @@ export class SessionLimits implements Disposable {
     this.#timer = undefined;
     const now = performance.now();
     for (const session of this.#active) {
-      // Those of the last tick wait for the next: a timer is shared, and most commands are short.
+      // Commands of the last tick wait for the next: the timer is shared, and most commands are
+      // short.
       const old = [...session.running].filter(({ since }) => now - since >= INTERVAL_MS / 2);
       if (old.length === 0) continue;
       const over = this.#overProcesses(old);
@@ -186,7 +183,7 @@ export class SessionLimits implements Disposable {
     this.#timer = setTimeout(() => this.#look(), wait);
   }
 
-  /** Returns what is over a limit of processes or memory. */
+  /** Returns the commands over a limit of processes or memory. */
   #overProcesses(commands: readonly Running[]): { shares: Share[]; text: string } | undefined {
     const { files, limits } = this.#parts;
     const reading = { read: (path: string) => files.read(path), threads: threadsOf };
@@ -210,7 +207,7 @@ export class SessionLimits implements Disposable {
     return used > limit ? { shares: exact, text: memoryText(limit, used) } : undefined;
   }
 
-  /** Measures the directories of a session if it is time for that, and ends what overfills them. */
+  /** Measures the directories of a session if due, and ends what overfills them. */
   async #measure(session: Session): Promise<void> {
     const { space, measuring, measure_at } = session;
     if (space === undefined || measuring || performance.now() < measure_at) return;
@@ -228,7 +225,7 @@ export class SessionLimits implements Disposable {
     if (sizes === undefined) return;
     const over = overfull(sizes, { max_tmp_mb, max_cache_mb });
     if (over === undefined) return;
-    // What removes files is not ended: only what has added some, and does not make it less.
+    // Ends only a command that has added files and is not removing them.
     const grew = before === undefined || sizes[over.which] >= before[over.which];
     const blamed = [...session.running].filter(({ held }) =>
       held === undefined || sizes[over.which] > held[over.which]
@@ -240,7 +237,7 @@ export class SessionLimits implements Disposable {
   }
 }
 
-/** Ends the command with the greatest amount, unless one is ending already. */
+/** Ends the command with the greatest amount, unless one is already ending. */
 function endGreatest(shares: readonly Share[], text: string): void {
   const now = performance.now();
   if (shares.some(({ command }) => now - command.ended_at < ENDING_MS)) return;
@@ -250,7 +247,7 @@ function endGreatest(shares: readonly Share[], text: string): void {
   greatest.command.end(text);
 }
 
-/** The machine's memory in MiB; 0 when it is unknown. */
+/** Returns the machine's memory in MiB; 0 if unknown. */
 export function machineMemory(files: Pick<KernelFiles, "read">): number {
   const [, kib = "0"] = files.read("/proc/meminfo")?.match(/^MemTotal:\s+(\d+) kB$/m) ?? [];
   return Math.floor(Number(kib) / 1024);
@@ -260,7 +257,7 @@ function processesOf({ scratch }: Running, { pids }: ProcessUse): number {
   return Math.max(pids.length - (scratch === undefined ? GUARD : GUARD_AND_JAIL), 0);
 }
 
-/** Returns what the files take that a command keeps in memory. */
+/** Returns the bytes of files that a command keeps in memory. */
 function scratchUse(
   files: KernelFiles,
   { scratch = [] }: Running,
@@ -270,7 +267,7 @@ function scratchUse(
   if (inside === undefined) return 0;
   return scratch.reduce((bytes, path) => {
     const seen = `/proc/${inside}/root${path}`;
-    // A directory of the machine's own may be mounted there.
+    // It may be a mount of the machine itself.
     return sameDevice(seen, path) ? bytes : bytes + files.usedInMemory(seen);
   }, 0);
 }

@@ -1,32 +1,32 @@
-/** The output of a command as a person would see it on a terminal at its end, in bounded memory. */
+/** The output of a command as a terminal shows it at its end, in bounded memory. */
 import { lineDecoder } from "../base/edits/encoding.ts";
 import type { OnOutput } from "../base/redraw.ts";
 import { LiveOutput } from "./live_output.ts";
-import { BoundedOutput, completeLength, grouped } from "./output.ts";
+import { BoundedOutput, completeLength, concat, grouped } from "./output.ts";
 import { Screen } from "./screen.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** Lines of what is left out that are shown nevertheless: how many, and how much of each. */
+/** Omitted lines that are shown because they name an error: how many, and how much of each. */
 const NAMED_MAX = 20;
 const NAMED_CHARS = 300;
 const NAMES_ERROR =
   /\b(?:error|fatal|panic(?:ked)?|failed|failure|exception|traceback|segmentation fault|undefined reference)\b/gi;
 
-/** This share of control characters makes bytes that are no UTF-8 binary. */
+/** Share of control characters that marks bytes as binary if they are not UTF-8. */
 const CONTROLS_MAX = 0.02;
-/** And this one other bytes. */
+/** The same for UTF-8. */
 const CONTROLS_MAX_UTF8 = 0.3;
-/** Text that is shorter and has binary before and after it is a part of that. */
+/** Shorter text between binary parts counts as binary. */
 const BETWEEN_MAX = 2 * 1024;
 
 export class ShownOutput {
   readonly #kept: BoundedOutput;
   readonly #encoder = new TextEncoder();
   readonly #screen = new Screen((text) => this.#keep(text));
-  /** Lines that name an error, and where they end in what was kept or left out. */
+  /** Lines that name an error, with the position of their ends. */
   readonly #named: { line: string; end: number }[] = [];
-  /** The start of a character. */
+  /** An incomplete character. */
   #rest: Bytes = new Uint8Array();
   #binary = 0;
   /** Text after binary, which may be a part of it. */
@@ -40,27 +40,26 @@ export class ShownOutput {
     this.#live = onOutput && new LiveOutput(onOutput, () => this.#screen.rows);
   }
 
-  /** Whether a part was left out. */
   get truncated(): boolean {
     this.text();
     return this.#kept.truncated;
   }
 
-  /** Adds bytes; the chunk may be reused afterwards. */
+  /** Adds bytes. The chunk may be reused afterwards. */
   push(chunk: Uint8Array): void {
-    const bytes = joined(this.#rest, chunk);
+    const bytes = concat(this.#rest, chunk);
     const complete = completeLength(bytes);
     this.#rest = bytes.slice(complete);
     this.#add(bytes.subarray(0, complete));
     this.#live?.drawn();
   }
 
-  /** Ends the preview, with what has not been passed on of it. */
+  /** Ends the preview with its rest. */
   close(): void {
     this.#live?.close();
   }
 
-  /** Returns what is shown of all that was pushed; nothing can be pushed afterwards. */
+  /** Returns all that is shown. Call it after the last push. */
   text(): string {
     return this.#whole ??= this.#finish();
   }
@@ -79,7 +78,7 @@ export class ShownOutput {
   }
 
   #add(bytes: Bytes): void {
-    const text = decodedWell(bytes);
+    const text = bytes.includes(0) ? undefined : utf8Of(bytes);
     if (text !== undefined && this.#binary === 0) return this.#screen.write(text);
     for (const { piece, binary } of pieces(bytes, this.#binary > 0)) {
       if (binary) {
@@ -88,13 +87,13 @@ export class ShownOutput {
       } else if (this.#binary === 0) {
         this.#screen.write(lineDecoder(piece)(piece));
       } else {
-        this.#between = joined(this.#between, piece);
+        this.#between = concat(this.#between, piece);
         if (this.#between.length > BETWEEN_MAX) this.#endBinary(this.#between);
       }
     }
   }
 
-  /** Says how much was binary, and goes on with text. */
+  /** Reports the size of the binary part, and goes on with text. */
   #endBinary(text: Bytes): void {
     if (this.#binary === 0) return;
     const said = `[binary output, ${grouped(this.#binary)} bytes]`;
@@ -125,9 +124,8 @@ export class ShownOutput {
   }
 }
 
-/** A text in UTF-8 without what only binary data has; undefined for others. */
-function decodedWell(bytes: Bytes): string | undefined {
-  if (bytes.indexOf(0) >= 0) return undefined;
+/** UTF-8 text; undefined for other bytes. */
+function utf8Of(bytes: Bytes): string | undefined {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
@@ -135,7 +133,7 @@ function decodedWell(bytes: Bytes): string | undefined {
   }
 }
 
-/** The lines of bytes. What is no text right after binary, or right before, is binary too. */
+/** Splits bytes into lines. Unclear lines next to binary are binary too. */
 function pieces(bytes: Bytes, after_binary: boolean): { piece: Bytes; binary: boolean }[] {
   const lines: { piece: Bytes; binary: boolean; clean: boolean }[] = [];
   for (let at = 0; at < bytes.length;) {
@@ -153,41 +151,25 @@ function pieces(bytes: Bytes, after_binary: boolean): { piece: Bytes; binary: bo
   return lines;
 }
 
-/** Whether a line is certainly binary, and whether it has nothing that text has not. */
+/** `certain`: binary. `clean`: has only what text has. */
 function looksBinary(bytes: Bytes): { certain: boolean; clean: boolean } {
   let controls = 0;
   for (const [n, byte] of bytes.entries()) {
-    // A zero between other characters separates them, or belongs to UTF-16.
+    // A single zero separates text, or belongs to UTF-16.
     const is_zero = byte === 0 && (bytes[n - 1] === 0 || bytes[n + 1] === 0);
     const is_control = byte < 32 && !SHOWN_CONTROLS.has(byte);
     if (is_zero || (is_control && byte !== 0) || byte === 127) controls++;
   }
   const share = controls / bytes.length;
-  const utf8 = isUtf8(bytes);
+  const utf8 = utf8Of(bytes) !== undefined;
   const certain = share > (utf8 ? CONTROLS_MAX_UTF8 : CONTROLS_MAX);
   return { certain, clean: utf8 && controls === 0 && bytes.indexOf(0) < 0 };
-}
-
-function isUtf8(bytes: Bytes): boolean {
-  try {
-    new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** BEL, BS, HT, LF, VT, FF, CR and ESC. */
 const SHOWN_CONTROLS = new Set([7, 8, 9, 10, 11, 12, 13, 27]);
 
-function joined(first: Bytes, second: Uint8Array): Bytes {
-  const all = new Uint8Array(first.length + second.length);
-  all.set(first);
-  all.set(second, first.length);
-  return all;
-}
-
-/** Returns what a person would see of a whole output. */
+/** Returns a whole output as a terminal shows it. */
 export function shownOf(bytes: Uint8Array): string {
   const output = new ShownOutput(bytes.length * 4 + BETWEEN_MAX, 0);
   output.push(bytes);

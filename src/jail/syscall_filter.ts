@@ -1,16 +1,15 @@
 /**
  * The system calls that a command under bubblewrap may make, as a program for the kernel:
- * seccomp(2), "Filters". It is a second line of defence that reduces what an exploit of the kernel
- * could use.
+ * seccomp(2), "Filters". A second line of defence against kernel exploits.
  *
- * It refuses unusual address families (AF_VSOCK reaches the host past the network namespace),
- * io_uring, nested namespaces and mounts, the memory of other processes, the kernel's keyrings, and
- * everything that only root could do. To programs these calls are missing or not permitted.
+ * It refuses unusual address families (AF_VSOCK bypasses the network namespace), io_uring, nested
+ * namespaces and mounts, other processes' memory, the kernel's keyrings, and everything that only
+ * root could do. These calls seem missing or not permitted.
  */
 
-/** The names of a machine and the numbers of its system calls, from the kernel's `unistd.h`. */
+/** System call numbers of a machine, from the kernel's `unistd.h`. */
 interface Machine {
-  /** AUDIT_ARCH_*: programs compiled for another architecture, such as i386, use other numbers. */
+  /** AUDIT_ARCH_*: other architectures, such as i386, use other numbers. */
   audit_arch: number;
   /** Numbers from here on belong to the x32 ABI. */
   foreign_from?: number;
@@ -22,15 +21,13 @@ interface Machine {
   refused: readonly number[];
 }
 
-/** Those with the same number everywhere: all since Linux 5.1. */
+/** Since Linux 5.1, numbers are the same everywhere. */
 const REFUSED_SINCE_5_1 = [
   ...[428, 429, 430, 431, 432, 433, 442, 467], // open_tree, move_mount, fs*, mount_setattr
   438, // pidfd_getfd
   443, // quotactl_fd
 ];
-/**
- * io_uring_setup, io_uring_enter, io_uring_register; and clone3, whose flags a filter cannot read.
- */
+/** io_uring_setup, io_uring_enter, io_uring_register; clone3, whose flags a filter cannot read. */
 const MISSING = [425, 426, 427, 435];
 
 const MACHINES: Partial<Record<typeof Deno.build.arch, Machine>> = {
@@ -91,20 +88,19 @@ const errno = (number: number) => 0x00050000 | number;
 const LOAD = 0x20;
 const RETURN = 0x06;
 const JUMP = { equal: 0x15, at_least: 0x35, any_bit: 0x45 } as const;
-/** Offsets in `struct seccomp_data`: the call's number, the machine, the low half of arguments. */
+/** Offsets in `struct seccomp_data`: number, machine, low half of arguments. */
 const NUMBER_AT = 0;
 const MACHINE_AT = 4;
 const argumentAt = (index: number) => 16 + 8 * index;
 
 type Test = keyof typeof JUMP;
 
-/** What a filter does for numbers from one on. */
 interface Part {
   from: number;
   filter: Filter;
 }
 
-/** A program, written from top to bottom: each step returns or falls through to the next one. */
+/** A program from top to bottom: each step returns or falls through. */
 class Filter {
   readonly #steps: [code: number, if_true: number, if_false: number, value: number][] = [];
 
@@ -116,12 +112,11 @@ class Filter {
     return this.#add(RETURN, 0, 0, verdict);
   }
 
-  /** Returns the verdict when the test holds for the last loaded value. */
   returnIf(test: Test, value: number, verdict: number): this {
     return this.#add(JUMP[test], 0, 1, value).returns(verdict);
   }
 
-  /** Runs `inner` when the last loaded value is `value`; its steps must end with a return. */
+  /** Runs `inner`, which must end with a return, if the last loaded value is `value`. */
   when(value: number, inner: Filter): this {
     this.#add(JUMP.equal, 0, inner.#steps.length, value);
     this.#steps.push(...inner.#steps);
@@ -129,11 +124,11 @@ class Filter {
   }
 
   /**
-   * Runs the last of the parts whose `from` is not above the last loaded value; their steps must end
-   * with a return. It is found by halving: the kernel runs a filter for every number there is when it
-   * is installed, which happens twice for each command.
+   * Runs the last of the parts whose `from` is not above the last loaded value; each must end with
+   * a return. Uses binary search, because the kernel runs a new filter for every number, twice for
+   * each command.
    *
-   * @param parts in rising order, the first one for all that is below the second.
+   * @param parts in rising order
    */
   choose(parts: readonly Part[]): this {
     if (parts.length === 1) {
@@ -165,11 +160,7 @@ class Filter {
   }
 }
 
-/**
- * Builds the filter for bwrap's `--seccomp`.
- *
- * @returns `undefined` for an unknown machine
- */
+/** Builds the filter for bwrap's `--seccomp`; `undefined` for an unknown machine. */
 export function syscallFilter(arch = Deno.build.arch): Uint8Array<ArrayBuffer> | undefined {
   const machine = MACHINES[arch];
   if (machine === undefined) return undefined;
@@ -196,12 +187,12 @@ function always(verdict: number): Filter {
   return new Filter().returns(verdict);
 }
 
-/** Puts rules for single numbers in order; all numbers without one are allowed, up to `foreign_from`. */
+/** Orders the rules. Other numbers are allowed, up to `foreign_from`. */
 function partsOf(rules: ReadonlyMap<number, Filter>, foreign_from?: number): Part[] {
   const allowed = always(ALLOW);
   const parts: Part[] = [{ from: 0, filter: allowed }];
   for (const [number, filter] of [...rules].sort(([a], [b]) => a - b)) {
-    // What ended here goes on: neighbours with the same rule are one part.
+    // Neighbours with the same rule become one part.
     if (parts.at(-1)!.from === number) parts.pop();
     if (parts.at(-1)?.filter !== filter) parts.push({ from: number, filter });
     parts.push({ from: number + 1, filter: allowed });

@@ -1,20 +1,19 @@
 /**
- * Finds programs that people installed outside of the system's directories, so that commands can
- * use them: programs and packages, but nothing that contains credentials.
+ * Finds programs outside of the system's directories, so that commands can use them: programs and
+ * packages, but nothing with credentials.
  */
 import { basename, dirname, join } from "@std/path";
-import { lacksForNow } from "../os/lacks.ts";
+import { readDirIfAllowed } from "../os/files.ts";
 import { isWithin } from "../os/paths.ts";
 import { pathDirs } from "../os/which.ts";
+import { outermost } from "./covers.ts";
 
-/** What toolchains fetched, below the home directory. */
+/** Downloads of toolchains, below the home directory. */
 export const CACHES = [
   ...[".cargo/git", ".cargo/registry", "go/pkg/mod", ".cache/deno", ".m2/repository"],
 ];
 
-/**
- * Paths below the home directory. Only parts of cargo, because its registry token is beside them.
- */
+/** Below the home directory. Only parts of cargo, because its registry token is beside them. */
 export const TOOLCHAINS = [
   ...CACHES,
   ...[".cargo/bin", ".rustup", "go/bin"],
@@ -23,45 +22,42 @@ export const TOOLCHAINS = [
   ...[".rbenv", ".asdf", ".local/share/mise", ".sdkman/candidates"],
 ];
 
-/** Names of directories whose programs load files from the directories beside them. */
+/** Their programs load files from the directories beside them. */
 const PROGRAM_DIRECTORIES = new Set(["bin", "sbin", "shims"]);
 
-/** Directories beside `<prefix>/bin` from which its programs load files. */
+/** Beside `<prefix>/bin`; its programs load files from them. */
 const LIBRARIES = ["lib", "lib64", "libexec"];
 
 /** The end of every PATH: programs rely on those of the system. */
 const SYSTEM_PATH = ["/usr/bin", "/bin"];
 
-/** The most programs that links on the PATH show one by one; each is a mount. */
+/** Linked programs that are shown one by one; each is a mount. */
 const LINKED_MAX = 100;
 
-/** Programs outside of the system's directories. */
 export interface Programs {
-  /** Real paths of directories and files that commands see read-only; some may not exist. */
+  /** Real paths that commands see read-only; some may not exist. */
   shown: readonly string[];
-  /** The PATH for commands: directories by the names under which commands see them. */
+  /** The PATH for commands, with directory names as commands see them. */
   path: string;
-  /** Directories on the PATH that they cannot see. */
+  /** On the PATH, but not visible. */
   hidden: readonly string[];
-  /** Where rustup keeps its toolchains, if not below the home directory. */
+  /** The directory of rustup's toolchains, if not below the home directory. */
   rustup_home?: string;
 }
 
-/** Options of {@linkcode programsOf}. */
 export interface ProgramsOptions {
-  /** Real path of the home directory. */
+  /** A real path. */
   home?: string;
-  /** Directories of people's own files, those inside of others too; real paths. */
+  /** People's own files, nested ones too; real paths. */
   personal: readonly string[];
   /** Reports whether commands see a real path anyway. */
   isSeen(path: string): boolean;
 }
 
 /**
- * Finds the programs of an environment: well-known toolchains and the directories on its PATH.
- *
- * A directory on the PATH is shown wherever it is, and the programs that its links lead to. Homes
- * and directories of temporary files are not, nor is what they are in.
+ * Finds the programs of an environment: well-known toolchains and the directories on its PATH, with
+ * the programs that their links lead to. Homes and temporary directories are not shown, nor are
+ * their parents.
  */
 export function programsOf(
   environment: Record<string, string>,
@@ -103,21 +99,21 @@ export function withSystem(path: string): string {
   return [...dirs, ...SYSTEM_PATH.filter((dir) => !dirs.includes(dir))].join(":");
 }
 
-/** Reports whether a directory is a home, is one of temporary files, or contains one. */
+/** Reports whether a directory is or contains a home or temporary directory. */
 function holdsPeoplesFiles(real: string, personal: readonly string[]): boolean {
   return dirname(real) === "/home" || personal.some((each) => isWithin(each, real));
 }
 
-/** Returns a directory of programs and what they load files from. */
+/** Returns a directory of programs and the directories they load files from. */
 function withLibraries(real: string, personal: readonly string[]): string[] {
   const above = dirname(real);
-  // The programs in it are links into the packages beside it.
+  // Its programs are links into the packages beside it.
   if (basename(real) === ".bin" && basename(above) === "node_modules") return [above];
   if (!PROGRAM_DIRECTORIES.has(basename(real)) || holdsPeoplesFiles(above, personal)) return [real];
   return [real, ...LIBRARIES.map((name) => join(above, name))];
 }
 
-/** Returns what is shown for a program outside of the PATH: by itself, it may lack its libraries. */
+/** Returns what to show for a program outside of the PATH: alone, it may lack its libraries. */
 function aroundProgram(real: string, personal: readonly string[]): string[] {
   const [prefix] = real.split("/node_modules/", 1);
   if (prefix !== real) return [`${prefix}/node_modules`];
@@ -126,37 +122,22 @@ function aroundProgram(real: string, personal: readonly string[]): string[] {
   return is_installed ? withLibraries(dir, personal) : [real];
 }
 
-/** Returns the real paths of the programs that the links in a directory lead to. */
+/** Returns the real paths of the programs linked from a directory. */
 function linkedFrom(directory: string): string[] {
-  return linksIn(directory).flatMap((link) => {
+  return readDirIfAllowed(directory).flatMap(({ name, isSymlink }) => {
+    if (!isSymlink) return [];
     try {
-      const real = Deno.realPathSync(link);
+      const real = Deno.realPathSync(join(directory, name));
       const { isFile, mode } = Deno.statSync(real);
       return isFile && ((mode ?? 0) & 0o111) !== 0 && !isWithin(real, directory) ? [real] : [];
     } catch {
-      // A link that leads nowhere is no program.
+      // A dead link.
       return [];
     }
   });
 }
 
-/** Returns the links in a directory; none if it cannot be listed. */
-function linksIn(directory: string): string[] {
-  try {
-    return [...Deno.readDirSync(directory)].filter(({ isSymlink }) => isSymlink)
-      .map(({ name }) => join(directory, name));
-  } catch (error) {
-    if (lacksForNow(error)) throw error;
-    return [];
-  }
-}
-
-/** Returns the paths that lie in no other of them. */
-function outermost(paths: readonly string[]): string[] {
-  return paths.filter((path) => !paths.some((each) => each !== path && isWithin(path, each)));
-}
-
-/** Returns the real path of a directory; undefined when it is not a directory. */
+/** Returns the real path of a directory; undefined if it is none. */
 export function realDirectory(path: string | undefined): string | undefined {
   if (path === undefined || !path.startsWith("/")) return undefined;
   try {

@@ -1,18 +1,16 @@
 /**
- * Reads files that somebody else can write: a command of a session, a repository, a hirer, a tool
- * server. Such a name may be a pipe that blocks its reader forever, an endless device, or a link to
- * a file of the person, or become one of these between a check and its use. All code outside of the
- * jails that reads in other people's directories uses this.
+ * Reads files that others can write: a session's command, a repository, a hirer, a tool server. A
+ * name may be a pipe that blocks its reader, an endless device, or a link to the person's files, or
+ * become one between check and use. All code outside the jails uses this for such directories.
  */
 import { chooseRooted, kernelRooted, type Rooted, RootedError, type RootedFs } from "./rooted.ts";
 
 /**
  * Reads files in a directory.
  *
- * @param root absolute real path of the directory; nothing outside of it is read
- * @param read reads its files; they cannot be used after it has returned
- * @param hidden absolute real paths below it that are not read either
- * @returns what `read` returns
+ * @param root absolute real path; nothing outside is read
+ * @param read its files cannot be used after it has returned
+ * @param hidden absolute real paths inside that are not read either
  */
 export function readUntrusted<T>(
   root: string,
@@ -29,20 +27,17 @@ export function readUntrusted<T>(
 }
 
 /**
- * Reads in many directories, each like {@linkcode readUntrusted}. It opens the C library at its
- * first use and keeps it, because opening it takes most of the time for a few small files.
- * Disposing of it closes the library.
+ * Reads in many directories, each like {@linkcode readUntrusted}. Opens the C library at first use
+ * and keeps it, because opening it takes most of the time for a few small files.
  */
 export class UntrustedReader implements Disposable {
   #open: ((root: string) => Rooted) | undefined;
-  /** Any one of those that share the library. */
+  /** Any one; they share the library. */
   #opened: Rooted | undefined;
 
   /**
    * Returns the files of a directory, for immediate use.
-   *
-   * @param root absolute real path of the directory; nothing outside of it is read
-   * @param hidden absolute real paths below it that are not read either
+   * The parameters are those of {@linkcode readUntrusted}.
    */
   files(root: string, hidden: readonly string[] = []): UntrustedFiles {
     this.#open ??= kernelRooted() ?? chooseRooted;
@@ -65,18 +60,15 @@ export class UntrustedFiles {
   }
 
   /**
-   * Reads a whole file.
+   * Reads a whole file; `undefined` if it does not exist. Never waits for another process.
    *
    * @param path relative to the directory, or absolute and inside it
-   * @param max_bytes the largest size accepted
-   * @returns its content; `undefined` when it does not exist
-   * @throws {RootedError} for anything but a regular file below the directory of at most that
-   * size. Never waits for another process.
+   * @throws {RootedError} for anything but a regular file inside of at most `max_bytes`
    */
   read(path: string, max_bytes: number): Uint8Array<ArrayBuffer> | undefined {
     return ifAny(() => {
       const { kind, size } = this.#fs.stat(path);
-      // The read itself refuses anything that is not a file, with its own message.
+      // The read refuses other kinds with its own message.
       if (kind === "file" && size > max_bytes) {
         throw new RootedError("too_large", `${path}: has more than ${max_bytes} bytes`);
       }
@@ -91,7 +83,7 @@ export class UntrustedFiles {
     return bytes && new TextDecoder().decode(bytes);
   }
 
-  /** Reports whether there is a regular file with that name below the directory. */
+  /** Reports whether a regular file with that name is below the directory. */
   hasFile(path: string): boolean {
     try {
       return this.#fs.stat(path).kind === "file";
@@ -102,9 +94,8 @@ export class UntrustedFiles {
   }
 
   /**
-   * Returns the names in a directory; none when it does not exist.
-   *
-   * @throws {RootedError} when it is not a directory, or not below
+   * Returns the names in a directory; none if it does not exist. @throws {RootedError} when it is
+   * not a directory, or not inside
    */
   names(path: string): string[] {
     return ifAny(() => this.#fs.list(path).map(({ name }) => name)) ?? [];

@@ -1,10 +1,10 @@
-/** Where the browsers of Chromium's family are on this machine. */
+/** Finds the browsers of Chromium's family. */
 import { join } from "@std/path";
 import type { Env } from "./paths.ts";
 import { isOwn } from "./own_programs.ts";
 import { firstFile, pathDirs } from "./which.ts";
 
-/** Names on the PATH, in the order of preference. */
+/** On the PATH, in the order of preference. */
 const NAMES = [
   "chromium",
   "google-chrome-stable",
@@ -21,13 +21,13 @@ const WINDOWS_APPS = [
   ["BraveSoftware", "Brave-Browser", "Application", "brave.exe"],
   ["Chromium", "Application", "chrome.exe"],
 ];
-/** Where programs are also where the PATH is short, as a service's is. */
+/** A service has a short PATH. */
 const USUAL_DIRS = ["/usr/bin", "/usr/local/bin", "/snap/bin"];
 
 /**
- * A browser's program: where `SVC_CHROMIUM` says, else on the PATH, else in a usual place.
+ * Returns a browser's program: from `SVC_CHROMIUM`, the PATH or a usual place.
  *
- * @param writable real paths of the directories that sessions can write: it is not looked for there.
+ * @param writable real paths that sessions can write; they are not searched
  */
 export function findBrowser(
   env: Env,
@@ -39,7 +39,7 @@ export function findBrowser(
   return browserPlaces(env, os).find((place) => isOwn(place, writable));
 }
 
-/** Where it is looked for, best first. */
+/** Returns where to look for it, best first. */
 export function browserPlaces(env: Env, os: typeof Deno.build.os): string[] {
   if (os === "windows") {
     const roots = ["ProgramFiles", "ProgramFiles(x86)", "LOCALAPPDATA"].map(env);

@@ -1,29 +1,29 @@
 /**
- * File descriptors of this process. Deno 2.7.11 panics, and takes every session down, when it finds
- * none for a new process or Worker: so the limit is raised at start, and what needs several at once
- * asks first.
+ * File descriptors of this process. Without a free one for a new process or Worker, Deno 2.7.11
+ * panics and ends every session. So the limit is raised at start, and code that needs several asks
+ * first.
  */
 import { SvcError } from "../protocol/errors.ts";
 import { openLibc } from "./libc.ts";
 
 /**
- * The soft limit that is asked for, where the hard one allows it. Not higher: programs that we start
- * inherit it, and some close every number up to it one by one.
+ * The requested soft limit. Not higher: child processes inherit it, and some close every number up
+ * to it one by one.
  */
 const WANTED = 65_536n;
-/** What a new process or Worker needs (8, measured), with room for what others open meanwhile. */
+/** A new process or Worker needs 8 (measured); the rest is for what others open meanwhile. */
 const NEEDED = 24;
 const F_GETFD = 1;
 const F_SETFD = 2;
 const FD_CLOEXEC = 1;
-/** No descriptor has a higher number, also where the limit is infinite. */
+/** The highest number, even without a limit. */
 const MAX_NUMBER = 2n ** 31n - 1n;
 const RLIMIT_NOFILE = 7;
 const RLIMIT_NOFILE_DARWIN = 8;
-/** macOS refuses more than this whatever the hard limit says (OPEN_MAX). */
+/** macOS refuses more, whatever the hard limit (OPEN_MAX). */
 const DARWIN_MAX = 10_240n;
 
-/** Few of them, for each takes half a millisecond of the start to open. */
+/** Opening each symbol takes half a millisecond of the start. */
 const LINUX = {
   prlimit: { parameters: ["i32", "i32", "buffer", "buffer"], result: "i32" },
   fcntl: { parameters: ["i32", "i32", "i32"], result: "i32" },
@@ -35,20 +35,19 @@ const DARWIN = {
 
 type LinuxLibc = Deno.DynamicLibrary<typeof LINUX>["symbols"];
 
-/** How soon it is done in a process that starts no other: after its first answers. */
+/** Delay in a process that starts no other: after its first answers. */
 const SOON_MS = 50;
 
-/** The C library of a process that prepared its descriptors. */
+/** Set once the descriptors are prepared. */
 let prepared: LinuxLibc | undefined;
-/** Prepares them, in a process that is about to start its first. */
+/** Set until then. */
 let prepare: (() => void) | undefined;
 
 /**
- * Readies the descriptors of a process that starts others: keeps from them what it was started with
- * itself, and raises the number that may be open, as far as the system lets it. That is done soon,
- * and before {@linkcode requireDescriptors} returns, which costs next to nothing from then on.
+ * Prepares a process that starts others: closes inherited descriptors for them, and raises the
+ * limit. Runs after a short delay, at the latest in {@linkcode requireDescriptors}.
  *
- * @returns what closes the C library.
+ * @returns what closes the C library
  */
 export function prepareDescriptors(): Disposable {
   using cleanup = new DisposableStack();
@@ -92,7 +91,7 @@ function raiseDarwinLimit(): void {
   libc.close();
 }
 
-/** Raises the soft limit, the first of the two, as far as the hard one allows; whether it did. */
+/** Raises the soft limit (`limits[0]`) as far as the hard one allows. @returns whether it did */
 function raised(limits: BigUint64Array, wanted: bigint): boolean {
   const [soft, hard] = limits;
   limits[0] = hard < wanted ? hard : wanted;
@@ -100,12 +99,12 @@ function raised(limits: BigUint64Array, wanted: bigint): boolean {
 }
 
 /**
- * A terminal or a service manager leaves files and sockets open beside the standard streams, and a
- * command in a sandbox could use them.
+ * Terminals and service managers leave files and sockets open, which a command in a sandbox could
+ * use.
  */
 function keepInherited({ fcntl }: LinuxLibc): void {
   for (const { name } of Deno.readDirSync("/proc/self/fd")) {
-    // The one that lists them is gone by now, and is refused.
+    // The one that lists them is closed by now; setting its flag fails.
     if (Number(name) > 2) fcntl(Number(name), F_SETFD, FD_CLOEXEC);
   }
 }
@@ -114,7 +113,7 @@ function keepInherited({ fcntl }: LinuxLibc): void {
  * Makes sure that a process or a Worker can be started now.
  *
  * @param what is started, for the message
- * @throws {SvcError} unavailable when this process has too few descriptors left
+ * @throws {SvcError} unavailable when too few descriptors are left
  */
 export function requireDescriptors(what: string): void {
   prepare?.();
@@ -134,8 +133,8 @@ export function requireDescriptors(what: string): void {
 }
 
 /**
- * Whether the highest numbers are all free. The kernel gives the lowest free number first, so that is
- * so as long as there are enough; where it is not, some below them may still be free.
+ * Reports whether the highest numbers are free. The kernel gives out the lowest first, so then
+ * enough are left. If not, lower ones may still be free.
  */
 function hasFreeTop(): boolean {
   if (prepared === undefined) return false;

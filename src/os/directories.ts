@@ -1,4 +1,4 @@
-/** What a person picks a directory from. */
+/** Lists directories for a person to pick one. */
 import type * as z from "zod";
 import { basename, dirname, isAbsolute, join } from "@std/path";
 import { messageOf, SvcError } from "../protocol/errors.ts";
@@ -9,12 +9,11 @@ export type Directory = z.output<ReturnType<typeof directorySchema>>;
 export type DirectoryListing = z.output<ReturnType<typeof directoryListingSchema>>;
 
 /**
- * Lists the directories in a directory; links to directories count.
+ * Lists the directories in a directory, and links to directories.
  *
- * @param options.hidden also those whose name begins with a dot.
- * @param options.limit how many at most.
- * @throws {SvcError} validation when the path is not absolute or no directory, not_found when there
- * is none, permission_denied when it may not be read.
+ * @param options.hidden also those whose name begins with a dot
+ * @throws {SvcError} validation when the path is not absolute or not a directory, not_found when it
+ * is missing, permission_denied when it cannot be read
  */
 export async function listDirectories(
   path: string,

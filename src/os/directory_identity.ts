@@ -1,7 +1,7 @@
-/** What a directory is, whatever its path: how it is found again after it was renamed. */
+/** Identifies a directory, to find it again after it was renamed. */
 import type { DirectoryIdentity } from "../protocol/event_data.ts";
 
-/** Returns what the directory at a path is; undefined where there is none, or only a link to one. */
+/** Returns the identity of a directory; undefined if it is missing or a link. */
 export function directoryAt(path: string): DirectoryIdentity | undefined {
   try {
     return identityIn(Deno.lstatSync(path));
@@ -10,30 +10,30 @@ export function directoryAt(path: string): DirectoryIdentity | undefined {
   }
 }
 
-/** As {@linkcode directoryAt}, holding nobody else up. */
+/** Like {@linkcode directoryAt}, without blocking. */
 export async function lookForDirectory(path: string): Promise<DirectoryIdentity | undefined> {
   return await Deno.lstat(path).then(identityIn, () => undefined);
 }
 
 /**
- * Reports whether two directories are the same one beyond doubt. A number is given to another
- * directory once its own is gone, so the time at which it was made has to be the same.
+ * Reports whether two directories are certainly the same. Numbers are reused after a removal, so
+ * the creation time must match too.
  */
 export function isSameDirectory(a: DirectoryIdentity, b: DirectoryIdentity): boolean {
   return a.dev === b.dev && isSameButForDevice(a, b);
 }
 
 /**
- * Reports whether two are the same as far as their file system can say: a device may have another
- * number after the machine has started again.
+ * Like {@linkcode isSameDirectory}, except for the device, whose number may change when the machine
+ * restarts.
  */
 export function isSameButForDevice(a: DirectoryIdentity, b: DirectoryIdentity): boolean {
   return a.ino === b.ino && a.made_ms === b.made_ms;
 }
 
 /**
- * Reports whether nothing says that two are different ones. File systems that do not keep when a
- * directory was made, such as those in user space, may give it another number while it is there.
+ * Reports whether two directories may be the same. File systems without creation times, such as
+ * those in user space, may change the number of an existing directory.
  */
 export function couldBeSameDirectory(a: DirectoryIdentity, b: DirectoryIdentity): boolean {
   return isSameDirectory(a, b) || a.made_ms === undefined && b.made_ms === undefined;

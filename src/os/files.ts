@@ -2,14 +2,15 @@ import { existsSync } from "node:fs";
 import { dirname, join } from "@std/path";
 import { SvcError } from "../protocol/errors.ts";
 import { writeAll, writeAllSync } from "../base/write_all.ts";
+import { lacksForNow } from "./lacks.ts";
 
 const POSIX = Deno.build.os !== "windows";
 
-/** Makes what was done to the entries of a directory durable; a no-op where there is no such call. */
+/** Makes changes to a directory's entries durable; a no-op on Windows. */
 export function syncDir(path: string): void {
   if (!POSIX) return;
-  // Not `using`: the minifier of `deno bundle` puts a variable's only use in its place, and what was
-  // to be closed at the end of the block never is.
+  // Not `using`: the minifier of `deno bundle` inlines a variable that is used once, and then
+  // nothing closes it.
   const dir = Deno.openSync(path);
   try {
     dir.syncSync();
@@ -18,7 +19,7 @@ export function syncDir(path: string): void {
   }
 }
 
-/** As {@linkcode syncDir}, holding nobody else up. */
+/** Like {@linkcode syncDir}, without blocking. */
 export async function flushDir(path: string): Promise<void> {
   if (!POSIX) return;
   const dir = Deno.openSync(path);
@@ -29,16 +30,16 @@ export async function flushDir(path: string): Promise<void> {
   }
 }
 
-/** So many bytes are copied into the system's cache in less time than a thread takes to begin. */
+/** Writing this much to the system's cache is faster than starting a thread. */
 const WRITTEN_AT_ONCE = 64 * 1024;
 
 /**
  * Replaces a file so that a reader or a crash sees the old or the new content, never a mixture:
  * temporary file, fsync, rename, fsync of the directory (product.md, daemon-level files).
  *
- * @param options.durable false leaves out the flushes, for a file that means nothing after the
- * machine has stopped.
- * @throws what the system says, with the temporary file removed.
+ * @param options.durable false skips the flushes, for a file that is useless after a restart of the
+ * machine
+ * @throws the system's error, after removing the temporary file
  */
 export async function atomicWrite(
   path: string,
@@ -51,8 +52,7 @@ export async function atomicWrite(
     {
       using file = Deno.openSync(temporary, { write: true, createNew: true, mode });
       const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
-      // Each step that another thread takes costs more time than the step. Only what waits for the
-      // disk goes there.
+      // A step in another thread costs more than the step, so only flushes go there.
       if (bytes.length <= WRITTEN_AT_ONCE) writeAllSync(file, bytes);
       else await writeAll(file, bytes);
       if (durable) await file.sync();
@@ -70,8 +70,8 @@ export async function atomicWrite(
 const TEMPORARY = /\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.tmp$/;
 
 /**
- * Removes the temporary files that {@linkcode atomicWrite} left in a directory when its process was
- * killed. For a directory that no other process writes to, and before the first write of this one.
+ * Removes the temporary files that a killed {@linkcode atomicWrite} left. Only for a directory of
+ * this process alone, before its first write.
  */
 export function removeTemporaries(dir: string): void {
   for (const { name, isFile } of Deno.readDirSync(dir)) {
@@ -80,11 +80,11 @@ export function removeTemporaries(dir: string): void {
 }
 
 /**
- * Checks that a path of ours is no wider than `mode`, of the expected kind, ours, and not a symlink
- * (fail-closed start-up, product.md Authentication rule 5). Nothing is changed.
+ * Checks that a path is ours, of the expected kind, no wider than `mode`, and not a symlink
+ * (fail-closed start-up, product.md Authentication rule 5).
  *
- * @returns false when there is nothing at `path`.
- * @throws {SvcError} permission_denied, naming the path, what was found and the command that mends it.
+ * @returns false if nothing is at `path`
+ * @throws {SvcError} permission_denied, naming the path, the problem and the command that fixes it
  */
 export function checkPrivate(path: string, mode: number, kind: "file" | "dir" | "socket"): boolean {
   let info: Deno.FileInfo;
@@ -98,15 +98,12 @@ export function checkPrivate(path: string, mode: number, kind: "file" | "dir" | 
     throw new SvcError("permission_denied", `${path} ${found}`, { hint: mend });
   };
   if (info.isSymlink) refuse("is a symbolic link", `remove it: rm ${path}`);
-  if (kind === "dir" && !info.isDirectory) {
-    refuse("is not a directory", `move it away: mv ${path} ${path}.old`);
-  }
-  if (kind === "file" && !info.isFile) {
-    refuse("is not a regular file", `move it away: mv ${path} ${path}.old`);
-  }
-  if (kind === "socket" && info.isSocket === false) {
-    refuse("is not a socket", `move it away: mv ${path} ${path}.old`);
-  }
+  const [is_expected, expected] = {
+    dir: [info.isDirectory, "directory"],
+    file: [info.isFile, "regular file"],
+    socket: [info.isSocket !== false, "socket"],
+  }[kind];
+  if (!is_expected) refuse(`is not a ${expected}`, `move it away: mv ${path} ${path}.old`);
   if (!POSIX || info.mode === null) return true;
   if (info.uid !== Deno.uid()) refuse(`belongs to uid ${info.uid}`, `chown ${Deno.uid()} ${path}`);
   const found = info.mode & 0o777;
@@ -116,10 +113,7 @@ export function checkPrivate(path: string, mode: number, kind: "file" | "dir" | 
   return true;
 }
 
-/**
- * Makes a symbolic link that something is found by more easily, and not by it alone: Windows lets
- * only administrators and developers make one, and there it is done without.
- */
+/** Makes an optional symbolic link: Windows lets only administrators and developers make one. */
 export function linkIfAllowed(target: string, path: string): void {
   try {
     Deno.symlinkSync(target, path);
@@ -128,7 +122,7 @@ export function linkIfAllowed(target: string, path: string): void {
   }
 }
 
-/** Whether there is anything at a path, also a link that leads nowhere. */
+/** Reports whether anything is at a path, even a dead link. */
 export function exists(path: string): boolean {
   try {
     Deno.lstatSync(path);
@@ -139,9 +133,9 @@ export function exists(path: string): boolean {
   }
 }
 
-/** Returns when a file, or the list of names in a directory, last changed; undefined if it is missing. */
+/** Returns when a file or a directory's list of names last changed; undefined if it is missing. */
 export function changedAt(path: string): number | undefined {
-  // An error takes ten times as long as this.
+  // An error takes ten times as long.
   if (!existsSync(path)) return undefined;
   try {
     return Deno.statSync(path).mtime?.getTime();
@@ -150,7 +144,7 @@ export function changedAt(path: string): number | undefined {
   }
 }
 
-/** What is in a directory; nothing where there is none. */
+/** Returns the entries of a directory; none if it is missing. */
 export function readDirIfAny(path: string): Deno.DirEntry[] {
   try {
     return [...Deno.readDirSync(path)];
@@ -160,9 +154,19 @@ export function readDirIfAny(path: string): Deno.DirEntry[] {
   }
 }
 
-/** The real path of something; undefined where there is nothing. */
+/** Returns the entries of a directory; none if it cannot be read. @throws for lack of resources */
+export function readDirIfAllowed(path: string): Deno.DirEntry[] {
+  try {
+    return [...Deno.readDirSync(path)];
+  } catch (error) {
+    if (lacksForNow(error)) throw error;
+    return [];
+  }
+}
+
+/** Returns the real path of something; undefined if it is missing. */
 export function realPathIfAny(path: string): string | undefined {
-  // An error takes ten times as long as this, and often there is nothing.
+  // An error takes ten times as long, and often nothing is there.
   if (!existsSync(path)) return undefined;
   try {
     return Deno.realPathSync(path);
@@ -171,13 +175,13 @@ export function realPathIfAny(path: string): string | undefined {
   }
 }
 
-/** The real path of the person's home directory, if there is one. */
+/** Returns the real path of the person's home directory, if there is one. */
 export function realHome(env: (name: string) => string | undefined): string | undefined {
   const home = env("HOME") ?? env("USERPROFILE");
   return home === undefined || home === "" ? undefined : realPathIfAny(home);
 }
 
-/** The text of a file; undefined where there is none. */
+/** Returns the text of a file; undefined if it is missing. */
 export async function readTextIfAny(path: string): Promise<string | undefined> {
   try {
     return await Deno.readTextFile(path);
@@ -188,12 +192,12 @@ export async function readTextIfAny(path: string): Promise<string | undefined> {
 }
 
 /**
- * Opens a file of ours that lies where others can write, to read and append. An open for reading
- * alone would wait for the writer of a pipe that took the file's place, and would follow a link.
+ * Opens our own file in a directory that others can write, to read and append. Opening it only for
+ * reading would wait for the writer of a pipe in its place, and would follow a link.
  *
- * @param options.writable false opens it to read alone where its disk is read-only.
- * @throws {Deno.errors.NotFound} when there is none; {SvcError} permission_denied when it is no
- * regular file; what else the system says.
+ * @param options.writable false allows a read-only disk
+ * @throws {Deno.errors.NotFound} when it is missing; {SvcError} permission_denied when it is not a
+ * regular file; other errors of the system
  */
 export function openOwnFile(path: string, { writable = false } = {}): Deno.FsFile {
   const refuse = (found: string) => {
@@ -212,16 +216,16 @@ export function openOwnFile(path: string, { writable = false } = {}): Deno.FsFil
 
 function openReadable(path: string, writable: boolean): Deno.FsFile {
   try {
-    // A pipe that is opened for both does not wait for another process.
+    // Opening a pipe for both does not wait for another process.
     return Deno.openSync(path, { read: true, write: true });
   } catch (error) {
-    // Nobody exchanges anything on a disk that is read-only.
+    // Nobody can replace files on a read-only disk.
     if ((error as NodeJS.ErrnoException).code !== "EROFS" || writable) throw error;
     return Deno.openSync(path);
   }
 }
 
-/** Makes a directory of ours with mode 0700, or checks the one that is there. */
+/** Makes our own directory with mode 0700, or checks the existing one. */
 export function ensurePrivateDir(path: string): void {
   if (checkPrivate(path, 0o700, "dir")) return;
   Deno.mkdirSync(path, { recursive: true, mode: 0o700 });

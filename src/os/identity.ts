@@ -2,16 +2,15 @@ import { lazy } from "../base/lazy.ts";
 import { openKernel, SystemError } from "./openat2.ts";
 import { SvcError } from "../protocol/errors.ts";
 
-/** The C library. It stays open: to open it takes milliseconds. */
+/** Stays open, because opening the C library takes milliseconds. */
 const library = lazy(openKernel);
 
 /**
- * Tells a directory from whatever takes its place later: a program that was started on the path can
- * compare what it got.
+ * Returns device and inode of a directory, as `stat -c %d:%i` prints them. A program that starts
+ * there can check whether it was replaced.
  *
- * @param path an absolute real path.
- * @returns device and inode, as `stat -c %d:%i` prints them.
- * @throws {SvcError} validation when it is gone, or a part of it is a symlink now.
+ * @param path an absolute real path
+ * @throws {SvcError} validation when it is gone, or contains a symlink now
  */
 export function identityOf(path: string): string {
   const kernel = library();
@@ -28,7 +27,7 @@ export function identityOf(path: string): string {
   }
 }
 
-/** Without the C library a link may come between the two looks. */
+/** Without the C library, a link may appear between the two calls. */
 function portableIdentity(path: string): string {
   try {
     if (Deno.realPathSync(path) !== path) throw moved(path);

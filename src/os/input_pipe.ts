@@ -1,4 +1,4 @@
-/** Input for programs whose standard input is taken by the guard that ends them (Linux). */
+/** Input for programs whose standard input belongs to their guard (Linux). */
 import { O } from "./openat2.ts";
 import { openLibc } from "./libc.ts";
 import type { Passed } from "./passing.ts";
@@ -12,9 +12,8 @@ const SYMBOLS = {
 
 type Libc = Deno.DynamicLibrary<typeof SYMBOLS>;
 
-/** A pipe into one program. */
 export class InputPipe implements Disposable {
-  /** The end that the program reads, as an argument of it. */
+  /** The end that the program reads. */
   readonly end: Passed;
   readonly #libc: Libc;
   readonly #read: number;
@@ -27,7 +26,7 @@ export class InputPipe implements Disposable {
     this.end = { open: () => this.#inherited() };
   }
 
-  /** Makes one. @returns `undefined` where there are none. */
+  /** @returns `undefined` if it cannot be made */
   static open(): InputPipe | undefined {
     const libc = Deno.build.os === "linux" ? openLibc(SYMBOLS) : undefined;
     if (libc === undefined) return undefined;
@@ -40,12 +39,11 @@ export class InputPipe implements Disposable {
     return undefined;
   }
 
-  /** Whether more can be written. */
   get writable(): boolean {
     return this.#write !== undefined;
   }
 
-  /** Writes without waiting. @returns how many bytes there was room for. */
+  /** Writes without waiting. @returns how many bytes there was room for */
   write(bytes: Uint8Array<ArrayBuffer>): number {
     if (this.#write === undefined) return 0;
     let written = 0;
@@ -58,7 +56,7 @@ export class InputPipe implements Disposable {
     return written;
   }
 
-  /** Ends the input: the program reads what is left, then its end. */
+  /** Ends the input. The program still reads the rest. */
   close(): void {
     if (this.#write !== undefined) this.#libc.symbols.close(this.#write);
     this.#write = undefined;
@@ -70,7 +68,7 @@ export class InputPipe implements Disposable {
     this.#libc.close();
   }
 
-  /** Without the flag that closes it in the program. This end stays open, so no write breaks. */
+  /** A copy without close-on-exec. The original stays open, so that no write breaks. */
   #inherited() {
     const number = this.#libc.symbols.dup(this.#read);
     if (number < 0) throw new Error("cannot pass the input of a command: too many open files");

@@ -1,6 +1,6 @@
 /**
- * Files of the kernel, under /proc and /sys (Linux). Deno opens none of them without all
- * permissions, so the C library does.
+ * Files below /proc and /sys (Linux), through the C library: Deno opens them only with all
+ * permissions.
  */
 import { openLibc } from "./libc.ts";
 
@@ -17,15 +17,12 @@ type Libc = Deno.DynamicLibrary<typeof SYMBOLS>;
 const O_RDONLY_CLOEXEC = 0o2000000;
 const O_WRONLY_CLOEXEC = 0o2000001;
 const CHUNK = 16 * 1024;
-/** sizeof(struct statfs) is 120 on x86-64 and ARM64; its words of 64 bits, by place. */
+/** sizeof(struct statfs) on x86-64 and ARM64; indices of its 64-bit words. */
 const STATFS_BYTES = 120;
 const [TYPE, BLOCK_SIZE, BLOCKS, BLOCKS_FREE] = [0, 1, 2, 3];
 const TMPFS = 0x01021994n;
 
-/**
- * Reads and writes small files of the kernel. Disposing of it closes the C library; from then on
- * there are no such files.
- */
+/** Reads and writes small files of the kernel. After disposal they count as missing. */
 export class KernelFiles implements Disposable {
   readonly #libc: Libc;
   readonly #chunk = new Uint8Array(CHUNK);
@@ -36,13 +33,13 @@ export class KernelFiles implements Disposable {
     this.#libc = libc;
   }
 
-  /** @returns `undefined` where there are none. */
+  /** @returns `undefined` without a C library */
   static open(): KernelFiles | undefined {
     const libc = Deno.build.os === "linux" ? openLibc(SYMBOLS) : undefined;
     return libc && new KernelFiles(libc);
   }
 
-  /** Returns what is in a file; `undefined` when it cannot be read, or is gone meanwhile. */
+  /** Returns the text of a file; `undefined` if it cannot be read or is gone. */
   read(path: string): string | undefined {
     if (this.#closed) return undefined;
     const { open, read, close } = this.#libc.symbols;
@@ -57,7 +54,7 @@ export class KernelFiles implements Disposable {
     return size < 0 ? undefined : text + this.#decoder.decode();
   }
 
-  /** Writes a text in one piece, as the kernel wants it. @returns whether the kernel took it. */
+  /** Writes a text in one piece, as the kernel requires. @returns whether the kernel took it */
   write(path: string, text: string): boolean {
     if (this.#closed) return false;
     const { open, write, close } = this.#libc.symbols;
@@ -69,7 +66,7 @@ export class KernelFiles implements Disposable {
     return Number(written) === bytes.length;
   }
 
-  /** Returns how many bytes the files of a tmpfs at a path take; 0 when there is no tmpfs. */
+  /** Returns the bytes used by a tmpfs; 0 for another file system. */
   usedInMemory(path: string): number {
     if (this.#closed) return 0;
     const words = new BigUint64Array(STATFS_BYTES / 8);

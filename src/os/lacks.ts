@@ -1,6 +1,6 @@
-/** What the system answers when it is short of something which it may have a moment later. */
+/** Errors for resources that may be free a moment later. */
 const CODES = new Set(["EAGAIN", "EINTR", "EMFILE", "ENFILE", "ENOMEM"]);
-/** The same in the words of the system and of programs. */
+/** The same in messages of the system and of programs. */
 const WORDS = new RegExp(
   "temporarily unavailable|cannot allocate|out of memory|can(?:not|'t) fork|too many open|" +
     "no space left|no buffer space|interrupted|text file busy",
@@ -8,10 +8,10 @@ const WORDS = new RegExp(
 );
 
 /**
- * Reports whether something failed for lack of processes, memory, descriptors or room: that says
- * nothing about what a machine can do or what is there.
+ * Reports whether something failed for lack of processes, memory, descriptors or space, which says
+ * nothing about what the machine can do.
  *
- * @param error what was thrown, or what a program complained of
+ * @param error what was thrown, or a program's message
  */
 export function lacksForNow(error: unknown): boolean {
   if (typeof error === "string") return WORDS.test(error);

@@ -1,6 +1,6 @@
 /**
- * Opens the C library. Its candidate paths are exactly the ones deno.json grants as `ffi`
- * permission: a bare `libc.so.6` would be looked up in the process working directory.
+ * Opens the C library. deno.json grants `ffi` for exactly these paths: a bare `libc.so.6` would be
+ * looked up in the working directory.
  */
 import { lacksForNow } from "./lacks.ts";
 
@@ -15,15 +15,15 @@ const CANDIDATES: Partial<Record<typeof Deno.build.os, readonly string[]>> = {
   darwin: ["/usr/lib/libSystem.B.dylib"],
 };
 
-/** The paths that {@linkcode openLibc} tries, for the `ffi` permission of a worker. */
+/** For the `ffi` permission of a worker. */
 export const LIBC_PATHS: readonly string[] = CANDIDATES[Deno.build.os] ?? [];
 
 /**
  * Opens the C library with the given symbols.
  *
- * @returns the library, or `undefined` where there is none that may be opened (another libc, or no
- * `ffi` permission); callers then do without and say so in `svc doctor`.
- * @throws {Error} when it cannot be opened for now
+ * @returns `undefined` without a usable library (another libc, or no `ffi` permission); callers do
+ * without and report it in `svc doctor`
+ * @throws {Error} when the system lacks resources for now
  */
 export function openLibc<const S extends Deno.ForeignLibraryInterface>(
   symbols: S,

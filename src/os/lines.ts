@@ -1,13 +1,12 @@
-/** Reading append-only files of lines, such as journals, from any byte on. */
+/** Reads append-only files of lines, such as journals, from any byte on. */
 import { openOwnFile } from "./files.ts";
 
 const NEWLINE = 0x0a;
 const CHUNK = 256 * 1024;
 
-/** One line of a file. */
 export interface Line {
   line: string;
-  /** Byte offset of the line and of what follows its newline. */
+  /** Byte offsets of the line and of what follows its newline. */
   offset: number;
   end: number;
   /** Whether it ended with a newline. */
@@ -15,14 +14,14 @@ export interface Line {
 }
 
 /**
- * The lines of a file between two byte offsets; never holds more than one chunk and one line. The
- * file is opened within the first `next()` itself, so a file put in its place later does not matter.
+ * Yields the lines between two byte offsets; holds at most one chunk and one line. Opens the file
+ * in the first `next()`, so a later replacement does not matter.
  */
 export async function* readLines(path: string, from: number, to: number): AsyncGenerator<Line> {
   for await (const lines of readLineBatches(path, from, to)) yield* lines;
 }
 
-/** As {@linkcode readLines}, the lines of a chunk at once: a turn of a generator costs more than a line. */
+/** Like {@linkcode readLines}, by chunk: a generator's turn costs more than a line. */
 export async function* readLineBatches(
   path: string,
   from: number,
@@ -31,7 +30,7 @@ export async function* readLineBatches(
   using file = openOwnFile(path);
   file.seekSync(from, Deno.SeekMode.Start);
   const decoder = new TextDecoder();
-  // No larger than what is read: most journals are small, and many are read at once.
+  // Not larger than needed: most journals are small, and many are read at once.
   const chunk = new Uint8Array(Math.min(CHUNK, Math.max(0, to - from)));
   let rest: Uint8Array[] = [];
   let offset = from;
@@ -66,10 +65,9 @@ export async function* readLineBatches(
   }
 }
 
-/** Adds the lines of bytes that end with a newline. */
 function addLines(lines: Line[], bytes: Uint8Array, offset: number, decoder: TextDecoder): void {
   const text = decoder.decode(bytes);
-  // Where each character is one byte, a line is a part of the text: one call to decode for all.
+  // If each character is one byte, a line is a slice of the text: one decoding for all.
   const plain = text.length === bytes.length;
   for (let start = 0; start < bytes.length;) {
     const at = bytes.indexOf(NEWLINE, start);

@@ -1,23 +1,21 @@
-/** The local socket, whatever the system has for it: a Unix socket or a named pipe. */
+/** The local socket: a Unix socket or, on Windows, a named pipe. */
 
 import { SvcError } from "../protocol/errors.ts";
 
-/** A connection of the local socket. */
 export type LocalConn = Pick<
   Deno.Conn,
   "read" | "write" | "closeWrite" | "close" | "readable"
 >;
 
-/** Where connections come in. */
 export interface LocalListener extends AsyncIterable<LocalConn> {
-  /** Takes no more connections; those there are stay open. */
+  /** Accepts no more connections; existing ones stay open. */
   close(): void;
 }
 
-/** Bytes of a Unix socket's path that the system takes, without the zero behind it. */
+/** Longest path of a Unix socket in bytes, without the final zero. */
 const PATH_MAX = Deno.build.os === "linux" ? 107 : 103;
 
-/** @throws {SvcError} validation when a path is too long for a Unix socket. */
+/** Checks the length of a Unix socket's path. @throws {SvcError} validation when it is too long */
 export function requireSocketPath(path: string): void {
   const { length } = new TextEncoder().encode(path);
   if (length <= PATH_MAX) return;
@@ -32,9 +30,9 @@ export function requireSocketPath(path: string): void {
 /**
  * Connects to a local socket.
  *
- * @param path of the socket, or the name of the pipe.
- * @returns undefined when nobody listens there.
- * @throws {SvcError} permission_denied when another user does; validation when the path is too long.
+ * @param path of the socket, or the name of the pipe
+ * @returns undefined if nothing listens there
+ * @throws {SvcError} permission_denied when another user does; validation when the path is too long
  */
 export async function connectLocal(path: string): Promise<LocalConn | undefined> {
   if (Deno.build.os === "windows") {

@@ -1,4 +1,4 @@
-/** A lock that one process holds: an advisory one on a file of ours. */
+/** An advisory lock on our own file. */
 import { checkPrivate } from "./files.ts";
 
 export interface Lock {
@@ -6,10 +6,10 @@ export interface Lock {
 }
 
 /**
- * Takes the lock; the system gives it back when the process ends, however it ends.
+ * Takes the lock. The system releases it when the process ends.
  *
- * @returns undefined when it is held already, by another process or by this one.
- * @throws {SvcError} permission_denied when the file is wider than 0600, foreign or a link.
+ * @returns undefined if it is taken, also by this process
+ * @throws {SvcError} permission_denied when the file is wider than 0600, foreign or a link
  */
 export async function takeLock(path: string): Promise<Lock | undefined> {
   checkPrivate(path, 0o600, "file");

@@ -5,19 +5,16 @@ import { visibleJson } from "../base/visible_json.ts";
 export type LogLevel = "debug" | "info" | "warn" | "error";
 const LEVELS: readonly LogLevel[] = ["debug", "info", "warn", "error"];
 
-export interface Log {
-  debug(message: string, fields?: Record<string, unknown>): void;
-  info(message: string, fields?: Record<string, unknown>): void;
-  warn(message: string, fields?: Record<string, unknown>): void;
-  error(message: string, fields?: Record<string, unknown>): void;
-}
+type Write = (message: string, fields?: Record<string, unknown>) => void;
+
+export type Log = Readonly<Record<LogLevel, Write>>;
 
 export interface LogFileOptions {
   path: string;
   level: LogLevel;
-  /** Also write to standard error (`svc serve` in the foreground). */
+  /** Whether to write to standard error too (`svc serve` in the foreground). */
   stderr: boolean;
-  /** Size in bytes at which the file is rotated. */
+  /** Size at which the file is rotated. */
   max_bytes?: number;
   /** Rotated files kept. */
   keep?: number;
@@ -29,30 +26,20 @@ export class LogFile implements Log {
   #file: Deno.FsFile | undefined;
   #size = 0;
   readonly #secrets = new Set<string>();
+  readonly debug: Write = (message, fields) => this.#write("debug", message, fields);
+  readonly info: Write = (message, fields) => this.#write("info", message, fields);
+  readonly warn: Write = (message, fields) => this.#write("warn", message, fields);
+  readonly error: Write = (message, fields) => this.#write("error", message, fields);
 
   constructor(options: LogFileOptions) {
     this.#options = { max_bytes: 10 * 1024 * 1024, keep: 5, ...options };
   }
 
-  /** Values that are masked wherever they would appear. Short ones are ignored. */
+  /** Masks values wherever they would appear. Ignores short ones. */
   mask(...secrets: (string | undefined)[]): void {
     for (const secret of secrets) if (secret && secret.length >= 8) this.#secrets.add(secret);
   }
 
-  debug(message: string, fields?: Record<string, unknown>): void {
-    this.#write("debug", message, fields);
-  }
-  info(message: string, fields?: Record<string, unknown>): void {
-    this.#write("info", message, fields);
-  }
-  warn(message: string, fields?: Record<string, unknown>): void {
-    this.#write("warn", message, fields);
-  }
-  error(message: string, fields?: Record<string, unknown>): void {
-    this.#write("error", message, fields);
-  }
-
-  /** Closes the file. */
   close(): void {
     this.#file?.close();
     this.#file = undefined;
@@ -62,7 +49,7 @@ export class LogFile implements Log {
     if (LEVELS.indexOf(level) < LEVELS.indexOf(this.#options.level)) return;
     let line = JSON.stringify({ at: new Date().toISOString(), level, message, ...fields });
     for (const secret of this.#secrets) line = line.replaceAll(secret, "***");
-    // It is read on a terminal: there, and with `tail` from the file.
+    // People read it on a terminal.
     line = visibleJson(line);
     const bytes = new TextEncoder().encode(`${line}\n`);
     try {
@@ -76,7 +63,7 @@ export class LogFile implements Log {
       writeAllSync(this.#file, bytes);
       this.#size += bytes.length;
     } catch {
-      // Nowhere left to say it.
+      // It cannot be reported anywhere.
     }
   }
 
@@ -93,7 +80,7 @@ export class LogFile implements Log {
       try {
         Deno.renameSync(n === 0 ? path : `${path}.${n}`, `${path}.${n + 1}`);
       } catch {
-        // That one does not exist yet.
+        // It does not exist yet.
       }
     }
     this.#size = 0;

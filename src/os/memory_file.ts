@@ -1,4 +1,4 @@
-/** Data for programs that read it from a descriptor (Linux). */
+/** Data that programs read from a descriptor (Linux). */
 import type { Descriptor } from "./openat2.ts";
 import { openLibc } from "./libc.ts";
 import type { Passed } from "./passing.ts";
@@ -10,7 +10,7 @@ const SYMBOLS = {
   close: { parameters: ["i32"], result: "i32" },
 } as const satisfies Deno.ForeignLibraryInterface;
 
-/** Makes files that exist in memory only; disposing of it closes the C library. */
+/** Makes files in memory. Disposing of it closes the C library. */
 export class MemoryFiles implements Disposable {
   readonly #libc: Deno.DynamicLibrary<typeof SYMBOLS>;
 
@@ -18,13 +18,13 @@ export class MemoryFiles implements Disposable {
     this.#libc = libc;
   }
 
-  /** @returns `undefined` where there is no such thing. */
+  /** @returns `undefined` without a C library */
   static open(): MemoryFiles | undefined {
     const libc = Deno.build.os === "linux" ? openLibc(SYMBOLS) : undefined;
     return libc && new MemoryFiles(libc);
   }
 
-  /** Data as an argument: each program is passed a file of its own. */
+  /** Returns data as an argument. Each program gets its own file. */
   passed(data: Uint8Array<ArrayBuffer>): Passed {
     return { open: () => this.#make(data) };
   }

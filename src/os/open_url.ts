@@ -2,20 +2,19 @@ import { deadline } from "@std/async";
 import { findOwn } from "./own_programs.ts";
 import { startProgram } from "./start.ts";
 
-/** What opens an address, by system. */
 const OPENERS: Partial<Record<typeof Deno.build.os, [string, string[]]>> = {
   darwin: ["open", []],
   windows: ["rundll32", ["url.dll,FileProtocolHandler"]],
 };
 const OTHER_OPENER: [string, string[]] = ["xdg-open", []];
-/** An opener that still runs after this long is the browser itself. */
+/** An opener that runs longer is the browser itself. */
 const OPENED_MS = 3_000;
 
 /**
- * Hands an address to the system's opener, the person's browser.
+ * Opens an address in the person's browser.
  *
- * @param writable real paths of the directories that sessions can write: nothing is run from there.
- * @returns whether it took it.
+ * @param writable real paths that sessions can write; nothing is run from there
+ * @returns whether the opener took it
  */
 export async function openInBrowser(url: string, writable: readonly string[]): Promise<boolean> {
   const [program, args] = OPENERS[Deno.build.os] ?? OTHER_OPENER;

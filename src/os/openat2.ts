@@ -1,31 +1,30 @@
-/** The Linux system calls behind {@linkcode LinuxRooted}, each through the C library. */
+/** The Linux system calls behind {@linkcode LinuxRooted}, through the C library. */
+import { CALL, ERRNO, kindOfMode, parseNames, SYMBOLS } from "./kernel_abi.ts";
 import { openLibc } from "./libc.ts";
 
-/** What a name stands for; devices, pipes and sockets are `other`. */
+/** Devices, pipes and sockets are `other`. */
 export type FileKind = "file" | "directory" | "symlink" | "other";
 
-/** What is known of an opened file or directory. */
 export interface FileStat {
   kind: FileKind;
   size: number;
   /** Permission bits; `undefined` on systems without them. */
   mode: number | undefined;
-  /** When content, mode or owner last changed, in milliseconds since 1970; unknown elsewhere. */
+  /** Last change of content, mode or owner, in ms since 1970. Linux only. */
   changed_ms?: number;
-  /** Who owns it, and how many names it has; unknown elsewhere. */
+  /** Owner and number of hard links. Linux only. */
   owner?: Owner;
   names?: number;
-  /** Differs once the name stands for another file or the file's content was changed. */
+  /** Differs for another file, and after a change of the content. */
   version: string;
 }
 
-/** The user and the group that a file belongs to, by their numbers. */
 export interface Owner {
   uid: number;
   gid: number;
 }
 
-/** Flags of `open`, those that have the same value on x86-64 and aarch64. */
+/** Flags of `open` with the same value on x86-64 and aarch64. */
 export const O = {
   RDONLY: 0,
   WRONLY: 1,
@@ -35,7 +34,7 @@ export const O = {
   NONBLOCK: 0o4000,
   CLOEXEC: 0o2000000,
   PATH: 0o10000000,
-  // These two are swapped around on aarch64.
+  // aarch64 swaps these two.
   DIRECTORY: Deno.build.arch === "aarch64" ? 0o40000 : 0o200000,
   NOFOLLOW: Deno.build.arch === "aarch64" ? 0o100000 : 0o400000,
 } as const;
@@ -48,78 +47,15 @@ const AT_SYMLINK_NOFOLLOW = 0x100;
 const AT_REMOVEDIR = 0x200;
 const AT_EMPTY_PATH = 0x1000;
 const STATX_BASIC_STATS = 0x7ff;
-/** Where `struct statx` has the mode. */
+/** Of the mode in `struct statx`. */
 const MODE_OFFSET = 28;
 const PATH_MAX = 4096;
 const NAMES_BUFFER = 64 * 1024;
 
-/** Numbers for `syscall`: older C libraries have no function of these names. */
-const CALL = Deno.build.arch === "aarch64"
-  ? { openat2: 437, statx: 291, getdents64: 61 }
-  : { openat2: 437, statx: 332, getdents64: 217 };
-
-const ERRNO: Record<number, string> = {
-  1: "EPERM",
-  2: "ENOENT",
-  4: "EINTR",
-  5: "EIO",
-  6: "ENXIO",
-  11: "EAGAIN",
-  12: "ENOMEM",
-  13: "EACCES",
-  16: "EBUSY",
-  17: "EEXIST",
-  18: "EXDEV",
-  20: "ENOTDIR",
-  21: "EISDIR",
-  22: "EINVAL",
-  23: "ENFILE",
-  24: "EMFILE",
-  26: "ETXTBSY",
-  27: "EFBIG",
-  28: "ENOSPC",
-  30: "EROFS",
-  36: "ENAMETOOLONG",
-  38: "ENOSYS",
-  39: "ENOTEMPTY",
-  40: "ELOOP",
-  122: "EDQUOT",
-};
-
-const SYMBOLS = {
-  openat2: {
-    name: "syscall",
-    parameters: ["i64", "i32", "buffer", "buffer", "usize"],
-    result: "i64",
-  },
-  statx: {
-    name: "syscall",
-    parameters: ["i64", "i32", "buffer", "i32", "u32", "buffer"],
-    result: "i64",
-  },
-  getdents64: { name: "syscall", parameters: ["i64", "i32", "buffer", "usize"], result: "i64" },
-  openat: { parameters: ["i32", "buffer", "i32", "u32"], result: "i32" },
-  pread64: { parameters: ["i32", "buffer", "usize", "i64"], result: "isize" },
-  write: { parameters: ["i32", "buffer", "usize"], result: "isize" },
-  pwrite64: { parameters: ["i32", "buffer", "usize", "i64"], result: "isize" },
-  ftruncate64: { parameters: ["i32", "i64"], result: "i32" },
-  fchown: { parameters: ["i32", "u32", "u32"], result: "i32" },
-  readlinkat: { parameters: ["i32", "buffer", "buffer", "usize"], result: "isize" },
-  fchmod: { parameters: ["i32", "u32"], result: "i32" },
-  fchmodat: { parameters: ["i32", "buffer", "u32", "i32"], result: "i32" },
-  renameat: { parameters: ["i32", "buffer", "i32", "buffer"], result: "i32" },
-  unlinkat: { parameters: ["i32", "buffer", "i32"], result: "i32" },
-  mkdirat: { parameters: ["i32", "buffer", "u32"], result: "i32" },
-  symlinkat: { parameters: ["buffer", "i32", "buffer"], result: "i32" },
-  close: { parameters: ["i32"], result: "i32" },
-  __errno_location: { parameters: [], result: "usize" },
-  memcpy: { parameters: ["buffer", "usize", "usize"], result: "void" },
-} as const satisfies Deno.ForeignLibraryInterface;
-
-/** What says nothing about whether something is there. */
+/** Errors that do not tell whether a path exists. */
 const UNKNOWING = new Set(["EAGAIN", "ENOMEM", "ENFILE", "EMFILE", "EIO"]);
 
-/** A system call that failed, by its errno's name. */
+/** A system call that failed. `code` is the name of its errno. */
 export class SystemError extends Error {
   constructor(readonly call: string, readonly code: string) {
     super(`${call} failed (${code})`);
@@ -127,20 +63,22 @@ export class SystemError extends Error {
   }
 }
 
-/** A file descriptor that closes when it is disposed of. */
+/** Closes when disposed of. */
 export interface Descriptor extends Disposable {
   readonly number: number;
 }
 
 type Buffer = Uint8Array<ArrayBuffer>;
 
-/** @returns `undefined` where the C library cannot be opened or lacks something */
+/** Opens the C library; `undefined` if it cannot be opened or lacks a symbol. */
 export function openKernel(): Kernel | undefined {
   const library = openLibc(SYMBOLS);
   return library && new Kernel(library);
 }
 
-/** System calls as methods: they throw {@linkcode SystemError} and hand out disposable descriptors. */
+/**
+ * System calls as methods. They throw {@linkcode SystemError} and return disposable descriptors.
+ */
 export class Kernel implements Disposable {
   readonly #library: Deno.DynamicLibrary<typeof SYMBOLS>;
   readonly #c: Deno.DynamicLibrary<typeof SYMBOLS>["symbols"];
@@ -156,98 +94,94 @@ export class Kernel implements Disposable {
     this.#errnoAddress = this.#c.__errno_location();
   }
 
-  /** Closes the C library; nothing may be called after that. */
   [Symbol.dispose](): void {
     this.#library.close();
   }
 
-  /** Opens a directory by its absolute path, not following it where it is a symlink itself. */
+  /** Opens a directory by its absolute path; the last part must not be a symlink. */
   openDirectory(path: string): Descriptor {
     const flags = O.PATH | O.DIRECTORY | O.NOFOLLOW | O.CLOEXEC;
     return this.#own("openat", this.#c.openat(AT_FDCWD, text(path), flags, 0));
   }
 
   /**
-   * Opens an absolute path for its place, not its content, where no part of it is a symlink.
+   * Opens an absolute path without symlinks, for its location, not its content.
    *
-   * @param options.inherited by programs that are started while it is open
+   * @param options.inherited whether programs that start while it is open inherit it
    * @throws {SystemError} ELOOP when a part of it is a symlink
    */
-  openReal(path: string, { flags = 0, inherited = false } = {}): Descriptor {
-    const how = { flags: O.PATH | flags, mode: 0, resolve: RESOLVE_NO_SYMLINKS, inherited };
-    return this.#own("openat2", this.#openHow(AT_FDCWD, path, how));
+  openReal(path: string, { inherited = false } = {}): Descriptor {
+    const how = { resolve: RESOLVE_NO_SYMLINKS, inherited };
+    return this.#own("openat2", this.#openat2(AT_FDCWD, path, O.PATH, how));
   }
 
   /**
-   * As {@linkcode Kernel.openReal}; undefined where there is nothing, or a symlink, which costs less
-   * than an error.
-   *
-   * @throws {SystemError} where the system cannot tell
+   * Like {@linkcode Kernel.openReal}; undefined if it is missing or a symlink, which is faster than
+   * an error. @throws {SystemError} when the system cannot tell
    */
   tryReal(path: string, flags = 0): Descriptor | undefined {
-    const how = { flags: O.PATH | flags, mode: 0, resolve: RESOLVE_NO_SYMLINKS, inherited: false };
-    const result = this.#openHow(AT_FDCWD, path, how);
+    const how = { resolve: RESOLVE_NO_SYMLINKS };
+    const result = this.#openat2(AT_FDCWD, path, O.PATH | flags, how);
     if (result >= 0) return this.#descriptor(result);
     const code = this.#code();
     if (UNKNOWING.has(code)) throw new SystemError("openat2", code);
   }
 
   /**
-   * Opens a path (for its place, not its content) that the kernel keeps below a directory.
+   * Opens a path for its location, below a directory.
    *
-   * @returns `EXDEV` for a path that leads out, `EAGAIN` when a rename came between
+   * @returns `EXDEV` for a path that leads out, `EAGAIN` after a concurrent rename
    */
   openRooted(root: Descriptor, path: string, flags: number): Descriptor | "EXDEV" | "EAGAIN" {
-    const result = this.#openat2(root, path, O.PATH | flags, 0);
+    const result = this.#openat2(root.number, path, O.PATH | flags);
     if (result >= 0) return this.#descriptor(result);
     const code = this.#code();
     if (code === "EXDEV" || code === "EAGAIN") return code;
     throw new SystemError("openat2", code);
   }
 
-  /** Opens a path for its place, without following its last part; `undefined` when it is missing. */
+  /**
+   * Opens a path for its location, without following its last part; `undefined` if it is missing.
+   */
   openIn(directory: Descriptor, name: string): Descriptor | undefined {
-    const result = this.#openat2(directory, name, O.PATH | O.NOFOLLOW, 0);
-    if (result >= 0) return this.#descriptor(result);
-    const code = this.#code();
-    if (code === "ENOENT") return undefined;
-    throw new SystemError("openat2", code);
+    const result = this.#openat2(directory.number, name, O.PATH | O.NOFOLLOW);
+    return this.#found(result, ["ENOENT"]);
   }
 
   /**
-   * Opens a directory below another one where no part of the path is a symlink.
-   *
-   * @returns undefined when a part is missing, a symlink or another kind of file
+   * Opens a directory below another, without symlinks; undefined if a part is missing, a symlink or
+   * another kind of file.
    */
   openExact(root: Descriptor, path: string): Descriptor | undefined {
-    const resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
-    const flags = O.PATH | O.DIRECTORY;
-    const how = { flags, mode: 0, resolve, inherited: false };
-    const result = this.#openHow(root.number, path, how);
+    const how = { resolve: RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS };
+    const result = this.#openat2(root.number, path, O.PATH | O.DIRECTORY, how);
+    return this.#found(result, ["ENOENT", "ENOTDIR", "ELOOP"]);
+  }
+
+  #found(result: number, missing: readonly string[]): Descriptor | undefined {
     if (result >= 0) return this.#descriptor(result);
     const code = this.#code();
-    if (code === "ENOENT" || code === "ENOTDIR" || code === "ELOOP") return undefined;
-    throw new SystemError("openat2", code);
+    if (!missing.includes(code)) throw new SystemError("openat2", code);
   }
 
-  /** Creates a file that must not exist yet, for writing. */
+  /** Creates a new file for writing. It must not exist. */
   createIn(directory: Descriptor, name: string, mode: number): Descriptor {
     const flags = O.WRONLY | O.CREAT | O.EXCL | O.NOFOLLOW;
-    return this.#own("openat2", this.#openat2(directory, name, flags, mode));
+    return this.#own("openat2", this.#openat2(directory.number, name, flags, { mode }));
   }
 
-  /** Opens what a descriptor stands for once more, now for its content. */
+  /** Opens the same file again, for its content. */
   reopen(fd: Descriptor, flags: number): Descriptor {
     const path = text(`/proc/self/fd/${fd.number}`);
     return this.#own("open", this.#c.openat(AT_FDCWD, path, flags | O.CLOEXEC | O.NOCTTY, 0));
   }
 
-  /** Where an open file is now. */
+  /** Returns the current path of an open file. */
   realPath(fd: Descriptor): string {
     return this.#readLinkAt(AT_FDCWD, `/proc/self/fd/${fd.number}`);
   }
 
-  /** What a symlink opened by {@linkcode openIn} says. */
+  /** Returns the target of a symlink opened by {@linkcode openIn}. */
   readLink(fd: Descriptor): string {
     return this.#readLinkAt(fd.number, "");
   }
@@ -257,7 +191,9 @@ export class Kernel implements Disposable {
     return this.#statOf();
   }
 
-  /** The state of a name in a directory; a symlink's own; undefined when it is missing. */
+  /**
+   * Returns the state of a name in a directory, without following it; undefined if it is missing.
+   */
   statIn(directory: Descriptor, name: string): FileStat | undefined {
     const result = this.#callStatx(directory.number, name, AT_SYMLINK_NOFOLLOW);
     if (result >= 0) return this.#statOf();
@@ -267,9 +203,8 @@ export class Kernel implements Disposable {
   }
 
   /**
-   * What a name in a directory stands for; undefined where there is nothing.
-   *
-   * @throws {SystemError} where the system cannot tell
+   * Returns the kind of a name in a directory; undefined if it is missing. @throws {SystemError}
+   * when the system cannot tell
    */
   kindIn(directory: Descriptor, name: string): FileKind | undefined {
     if (this.#callStatx(directory.number, name, AT_SYMLINK_NOFOLLOW) >= 0) {
@@ -304,12 +239,12 @@ export class Kernel implements Disposable {
     };
   }
 
-  /** Device and inode of what is open, as `stat -c %d:%i` prints them. */
+  /** Returns device and inode, as `stat -c %d:%i` prints them. */
   identity(fd: Descriptor): string {
     this.stat(fd);
     const major = BigInt(this.#statx.getUint32(136, true));
     const minor = BigInt(this.#statx.getUint32(140, true));
-    // As makedev() of the C library packs them.
+    // Packed like makedev() of the C library.
     const device = (minor & 0xffn) | (major & 0xfffn) << 8n | (minor & ~0xffn) << 12n |
       (major & ~0xfffn) << 32n;
     return `${device}:${this.#statx.getBigUint64(32, true)}`;
@@ -330,7 +265,7 @@ export class Kernel implements Disposable {
     return bytes;
   }
 
-  /** Reads a whole text file of the kernel's: its size is not known before. */
+  /** Reads a text file of the kernel, whose size is not known before. */
   readAll(path: string): string {
     const flags = O.RDONLY | O.CLOEXEC;
     using file = this.#own("openat", this.#c.openat(AT_FDCWD, text(path), flags, 0));
@@ -347,17 +282,7 @@ export class Kernel implements Disposable {
     return found;
   }
 
-  write(fd: Descriptor, data: Buffer): void {
-    for (let done = 0; done < data.length;) {
-      const rest = data.subarray(done);
-      const result = Number(this.#c.write(fd.number, rest, BigInt(rest.length)));
-      if (result < 0 && this.#interrupted()) continue;
-      done += this.#check("write", result);
-    }
-  }
-
-  /** Writes at a place of a file. */
-  writeAt(fd: Descriptor, data: Buffer, position: number): void {
+  write(fd: Descriptor, data: Buffer, position: number): void {
     for (let done = 0; done < data.length;) {
       const rest = data.subarray(done);
       const at = BigInt(position + done);
@@ -367,17 +292,16 @@ export class Kernel implements Disposable {
     }
   }
 
-  /** Cuts a file to a length. */
   cut(fd: Descriptor, length: number): void {
     this.#check("ftruncate", this.#c.ftruncate64(fd.number, BigInt(length)));
   }
 
-  /** Gives a file to another owner. @returns whether that was allowed. */
+  /** Gives a file to another owner. @returns whether that was allowed */
   giveTo(fd: Descriptor, { uid, gid }: Owner): boolean {
     return this.#c.fchown(fd.number, uid, gid) >= 0;
   }
 
-  /** The names in a directory; the kind is `undefined` where the file system does not tell it. */
+  /** Returns the names in a directory; `kind` is `undefined` if the file system does not tell. */
   names(directory: Descriptor): { name: string; kind: FileKind | undefined }[] {
     const names: { name: string; kind: FileKind | undefined }[] = [];
     const buffer = new Uint8Array(NAMES_BUFFER);
@@ -400,7 +324,7 @@ export class Kernel implements Disposable {
     this.#check("fchmod", this.#c.fchmod(fd.number, mode));
   }
 
-  /** Changes the mode of a file that is opened for its place only. */
+  /** Changes the mode of a file opened for its location. */
   changeModeOf(fd: Descriptor, mode: number): void {
     const path = text(`/proc/self/fd/${fd.number}`);
     this.#check("fchmodat", this.#c.fchmodat(AT_FDCWD, path, mode, 0));
@@ -411,32 +335,28 @@ export class Kernel implements Disposable {
     this.#check("renameat", this.#c.renameat(number, text(from), number, text(to)));
   }
 
-  /** Removes a name; that it is missing already is no error. */
+  /** Removes a name; ignores failures, such as a missing one. */
   unlinkIn(directory: Descriptor, name: string): void {
     this.#c.unlinkat(directory.number, text(name), 0);
   }
 
-  /** Removes a file. */
   removeIn(directory: Descriptor, name: string): void {
     this.#check("unlinkat", this.#c.unlinkat(directory.number, text(name), 0));
   }
 
-  /** Removes an empty directory. */
   removeDirectoryIn(directory: Descriptor, name: string): void {
     this.#check("unlinkat", this.#c.unlinkat(directory.number, text(name), AT_REMOVEDIR));
   }
 
-  /** Makes a symlink. */
   linkIn(directory: Descriptor, name: string, target: string): void {
     this.#check("symlinkat", this.#c.symlinkat(text(target), directory.number, text(name)));
   }
 
-  /** What a symlink in a directory says. */
   readLinkIn(directory: Descriptor, name: string): string {
     return this.#readLinkAt(directory.number, name);
   }
 
-  /** Makes a directory; that the name exists already is no error. */
+  /** Makes a directory, unless the name exists. */
   makeDirectoryIn(directory: Descriptor, name: string, mode = 0o777): void {
     const result = this.#c.mkdirat(directory.number, text(name), mode);
     if (result >= 0) return;
@@ -444,20 +364,11 @@ export class Kernel implements Disposable {
     if (code !== "EEXIST") throw new SystemError("mkdirat", code);
   }
 
-  #openat2(directory: Descriptor, path: string, flags: number, mode: number): number {
-    const resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
-    return this.#openHow(directory.number, path, { flags, mode, resolve, inherited: false });
-  }
-
-  #openHow(
+  #openat2(
     directory: number,
     path: string,
-    { flags, mode, resolve, inherited }: {
-      flags: number;
-      mode: number;
-      resolve: number;
-      inherited: boolean;
-    },
+    flags: number,
+    { mode = 0, resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS, inherited = false } = {},
   ): number {
     const all = inherited ? flags : flags | O.CLOEXEC;
     const how = new BigUint64Array([BigInt(all), BigInt(mode), BigInt(resolve)]);
@@ -476,7 +387,7 @@ export class Kernel implements Disposable {
       "readlinkat",
       Number(this.#c.readlinkat(directory, text(path), this.#link, size)),
     );
-    // A full buffer is a path that was cut: it must not pass for a shorter one.
+    // A full buffer may hold a cut path, which must not pass for a shorter one.
     if (length === this.#link.length) throw new SystemError("readlinkat", "ENAMETOOLONG");
     return new TextDecoder().decode(this.#link.subarray(0, length));
   }
@@ -499,8 +410,8 @@ export class Kernel implements Disposable {
   }
 
   /**
-   * The name of this thread's errno. It is copied by the C library itself, for Deno reads memory at
-   * an address only with the `ffi` permission, which has been given up by now.
+   * Returns the name of this thread's errno. The C library copies it, because Deno reads memory at
+   * an address only with the `ffi` permission, which is revoked by now.
    */
   #code(): string {
     this.#c.memcpy(this.#errno, this.#errnoAddress, 4n);
@@ -510,36 +421,4 @@ export class Kernel implements Disposable {
 
 function text(value: string): Buffer {
   return new TextEncoder().encode(`${value}\0`);
-}
-
-function kindOfMode(mode: number): FileKind {
-  switch (mode & 0o170000) {
-    case 0o100000:
-      return "file";
-    case 0o040000:
-      return "directory";
-    case 0o120000:
-      return "symlink";
-    default:
-      return "other";
-  }
-}
-
-/** `d_type` of a directory entry. */
-const ENTRY_KINDS: Record<number, FileKind | undefined> = {
-  0: undefined,
-  4: "directory",
-  8: "file",
-  10: "symlink",
-};
-
-function* parseNames(buffer: Buffer): Generator<{ name: string; kind: FileKind | undefined }> {
-  const view = new DataView(buffer.buffer, buffer.byteOffset, buffer.byteLength);
-  // struct linux_dirent64: ino u64, off i64, reclen u16, type u8, name up to its NUL.
-  for (let at = 0; at < buffer.length; at += view.getUint16(at + 16, true)) {
-    const type = buffer[at + 18];
-    const name = new TextDecoder().decode(buffer.subarray(at + 19, buffer.indexOf(0, at + 19)));
-    if (name === "." || name === "..") continue;
-    yield { name, kind: type in ENTRY_KINDS ? ENTRY_KINDS[type] : "other" };
-  }
 }

@@ -1,18 +1,17 @@
-/** What is wrong with a file that the operator wrote, in words that find the place. */
+/** Describes errors in the operator's files, with their place. */
 import * as z from "zod";
 import { SvcError } from "../protocol/errors.ts";
 import { nearestOf } from "../base/nearest.ts";
 
-/** A file whose content does not fit its schema. */
 export interface MisfitOptions {
   path: string;
   schema: z.ZodType;
   error: z.ZodError;
-  /** The line, from 1, where the key or list entry at this path stands. */
+  /** Returns the line, from 1, of the key or list entry at this path. */
   lineOf(keys: readonly string[]): number;
 }
 
-/** The error for the first thing that does not fit: file, line, key and the nearest known key. */
+/** Returns the error for the first misfit: file, line, key and the nearest known key. */
 export function misfit({ path, schema, error, lineOf }: MisfitOptions): SvcError {
   const [issue] = error.issues;
   const keys = issue.path.map(String);
@@ -33,7 +32,7 @@ export function misfit({ path, schema, error, lineOf }: MisfitOptions): SvcError
   });
 }
 
-/** The keys that may stand in the table at `path`. */
+/** The keys allowed in the table at `path`. */
 function knownKeys(schema: unknown, path: readonly string[]): string[] {
   for (const key of path) {
     const inner = unwrapped(schema);

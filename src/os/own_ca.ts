@@ -1,7 +1,6 @@
 /**
  * Makes Deno trust the certificates in SSL_CERT_FILE and SSL_CERT_DIR, as other programs do. Deno
- * reads them only with the system's store, which it skips unless DENO_TLS_CA_STORE names it. Call
- * it at the start of the program, before anything connects.
+ * reads them only if DENO_TLS_CA_STORE names the system's store. Call it before anything connects.
  */
 export function trustOwnCertificates(): void {
   const { env } = Deno;

@@ -1,17 +1,15 @@
-/** Where the programs are that svc starts outside of any sandbox. */
+/** Finds the programs that svc starts outside of any sandbox. */
 import { dirname, isAbsolute, join } from "@std/path";
 import { SvcError } from "../protocol/errors.ts";
+import { realPathIfAny } from "./files.ts";
 import { isWithin } from "./paths.ts";
 import { firstFile, pathDirs } from "./which.ts";
 
 /**
- * Where a program is that is started outside of any sandbox: on a PATH that neither another user nor a
- * session can write.
+ * Finds a program on a PATH, where neither another user nor a session can write. Absolute paths are
+ * the caller's choice and stay, as do names on Windows, where the system looks them up.
  *
- * @param program its name. An absolute path is the caller's choice and stays as it is, as do names on
- * Windows, where the system looks them up.
- * @param path the PATH that a name is looked for on.
- * @param writable real paths of the directories that sessions can write.
+ * @param writable real paths that sessions can write
  */
 export function ownProgram(
   program: string,
@@ -23,13 +21,13 @@ export function ownProgram(
   return pathDirs(path).map((dir) => join(dir, program)).find((file) => isOwn(file, places));
 }
 
-/** A program, and the PATH that it is given for those which it starts itself. */
+/** A program, and the PATH for programs that it starts itself. */
 export interface FoundProgram {
   cmd: string;
   path: string;
 }
 
-/** As {@linkcode ownProgram}, with the PATH on which all that the program runs is found the same way. */
+/** Like {@linkcode ownProgram}, with a PATH of equally safe directories. */
 export function findOwn(
   program: string,
   path: string | undefined,
@@ -42,28 +40,24 @@ export function findOwn(
 }
 
 /**
- * Makes what finds the programs that the person names in svc's own settings: tool servers, deploys.
+ * Returns what finds the programs that the person names in svc's settings: tool servers, deploys.
  *
- * A session in the home directory would leave none of those installed there. What lies there counts
- * as the person's: commands have it read-only, file tools ask.
+ * A session in the home directory would exclude all programs in it. So they count as the person's:
+ * commands see them read-only, file tools ask.
  *
- * @param path a PATH of directories that were there when the daemon began.
- * @param writable real paths of the directories that sessions can write, asked each time.
+ * @param path directories that existed when the daemon started
+ * @param writable real paths that sessions can write, asked each time
  */
 export function personsPrograms(
   env: (name: string) => string | undefined,
   path: string,
   writable: () => readonly string[],
 ): (program: string) => FoundProgram | undefined {
-  const home = realPath(env("HOME") ?? "/") ?? "/";
+  const home = realPathIfAny(env("HOME") ?? "/") ?? "/";
   return (program) => findOwn(program, path, writable().filter((dir) => !isWithin(home, dir)));
 }
 
-/**
- * Says why {@linkcode ownProgram} finds no program, as a clause without a subject.
- *
- * @param program its name
- */
+/** Says why {@linkcode ownProgram} finds no program, as a clause without a subject. */
 export function absence(
   program: string,
   path: string | undefined,
@@ -71,14 +65,14 @@ export function absence(
 ): string {
   const file = firstFile(pathDirs(path).map((dir) => join(dir, program)));
   if (file === undefined) return "is not installed";
-  const real = realPath(file) ?? file;
+  const real = realPathIfAny(file) ?? file;
   const session = writable.find((each) => isWithin(file, each) || isWithin(real, each));
   return session === undefined
     ? `is in ${dirname(file)}, where other users can replace it`
     : `is in ${dirname(file)}, which a session in ${session} can write to`;
 }
 
-/** The error where a program that the person named is not found. */
+/** Returns the error for a missing program that the person named. */
 export function unfound(program: string): SvcError {
   return new SvcError(
     "not_found",
@@ -90,33 +84,32 @@ export function unfound(program: string): SvcError {
   );
 }
 
-/** The directories of a PATH that neither another user nor a session can write. */
+/** Returns the directories of a PATH that neither another user nor a session can write. */
 export function ownDirs(path: string | undefined, writable: readonly string[] = []): string[] {
   const places = new Set(writable);
   return pathDirs(path).filter((dir) => {
-    const real = realPath(dir);
+    const real = realPathIfAny(dir);
     return real !== undefined && isKept(dir, real, places);
   });
 }
 
-/** Whether there is a program that nobody but this user and root can exchange. */
+/** Reports whether a program exists that only this user and root can replace. */
 export function isOwn(file: string, writable: Iterable<string> = []): boolean {
   const places = writable instanceof Set ? writable : new Set(writable);
-  const real = realPath(file);
+  const real = realPathIfAny(file);
   if (real === undefined || firstFile([real]) === undefined) return false;
-  const dir = realPath(dirname(file));
+  const dir = realPathIfAny(dirname(file));
   return dir !== undefined && isKept(dirname(file), dir, places) && isKept(file, real, places);
 }
 
-/** Both as it is named, as a link on the way can be exchanged, and where that leads. */
+/** Checks the name, where a link may be replaced, and the target. */
 function isKept(path: string, real: string, writable: ReadonlySet<string>): boolean {
   const all = [...new Set([...upFrom(path), ...upFrom(real)])];
-  // There may be thousands of the others.
+  // `writable` may have thousands of entries.
   if (all.some((each) => writable.has(each))) return false;
   return all.every((each) => isKeptByOwner(Deno.statSync(each)));
 }
 
-/** A path and all directories above it. */
 function* upFrom(path: string): Generator<string> {
   for (let at = path;; at = dirname(at)) {
     yield at;
@@ -140,12 +133,4 @@ const OVERFLOW_UID = 65_534;
 function isUnmapped(uid: number | null): boolean {
   if (uid !== OVERFLOW_UID || Deno.build.os !== "linux") return false;
   return !/^\s*0\s+0\s+4294967295\s*$/.test(Deno.readTextFileSync("/proc/self/uid_map"));
-}
-
-function realPath(path: string): string | undefined {
-  try {
-    return Deno.realPathSync(path);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,6 +1,6 @@
 import { isAbsolute, join, SEPARATOR } from "@std/path";
 
-/** Where everything of one daemon lies (contract.md section 1). All paths are absolute. */
+/** The files of one daemon (contract.md section 1). All paths are absolute. */
 export interface HomePaths {
   home: string;
   /** Parent of the socket, mode 0700. */
@@ -9,43 +9,43 @@ export interface HomePaths {
   discovery: string;
   lock: string;
   index: string;
-  /** One link for each session to its journal: what a lost index is rebuilt from. */
+  /** A link to the journal of each session, to rebuild a lost index. */
   journal_links: string;
-  /** Where the sessions' ledgers stood, a file a session. */
+  /** The state of the sessions' ledgers, one file each. */
   anchors: string;
-  /** The bus, a write-ahead log for observers of all sessions. */
+  /** The write-ahead log for observers of all sessions. */
   bus: string;
-  /** The cortex's own directory, and the audit trail of automatic memory writes in it. */
+  /** The cortex's directory, and its audit trail of automatic memory writes. */
   cortex: string;
   curator_audit: string;
-  /** The files of missions, a directory each. */
+  /** One directory for each mission. */
   missions: string;
   /** Directories of commands that outlive one command. */
   spaces: string;
   /** What tasks made, a directory each. */
   artifacts: string;
-  /** The database: memory, missions, tasks. SQLite keeps two more files beside it. */
+  /** Memory, missions, tasks. SQLite keeps two more files beside it. */
   state_db: string;
-  /** The desktop shell's own files: its window's profile, what it remembers. */
+  /** The desktop shell's files: window profile, saved state. */
   desktop: string;
-  /** Where `svc update` puts the binary. */
+  /** Installed by `svc update`. */
   binary: string;
   /** Held while the binary is replaced; and the newest releases that were seen. */
   update_lock: string;
   update_state: string;
   config: string;
-  /** The keys of model providers that `svc login` saved, and what is held while they change. */
+  /** Model providers' keys from `svc login`, and the lock for changes. */
   keys: string;
   keys_lock: string;
-  /** The catalogue of models that was downloaded. */
+  /** Downloaded models. */
   catalogue: string;
-  /** The key that signs exported ledgers. */
+  /** Signs exported ledgers. */
   ledger_key: string;
-  /** Variables for the daemon that the background unit runs. */
+  /** Variables for the background unit's daemon. */
   environment: string;
   /** The operator's tool servers. */
   policy: string;
-  /** Which projects' tool servers a person has approved. */
+  /** Projects' tool servers that a person has approved. */
   project_servers: string;
   /** Registrations and tokens of logins at tool servers. */
   mcp_logins: string;
@@ -58,13 +58,9 @@ export type Env = (name: string) => string | undefined;
 
 const WINDOWS = Deno.build.os === "windows";
 
-/**
- * Finds the paths of the daemon that `env` points at.
- *
- * @throws {Error} when neither SVC_HOME nor the user's home directory is known.
- */
+/** Finds the daemon's paths. @throws {Error} when neither SVC_HOME nor the user's home is known */
 export function homePaths(env: Env, uid: number | null): HomePaths {
-  // A shell of Unix on Windows has a HOME of its own.
+  // Unix shells on Windows have a HOME of their own.
   const user_home = WINDOWS ? env("USERPROFILE") : env("HOME");
   const home = env("SVC_HOME") ?? joinDefined(user_home, ".svc");
   if (home === undefined) {
@@ -108,8 +104,8 @@ export function homePaths(env: Env, uid: number | null): HomePaths {
 }
 
 /**
- * Where a worker of tasks keeps what is its own: beside the daemon of its home and other workers, a
- * directory each. What the operator writes, and the home that nothing else may see, are the same.
+ * Returns the paths of a task worker: its own directory below the daemon's home. It shares the
+ * operator's files and the private home.
  */
 export function workerPaths(paths: HomePaths, n: number): HomePaths {
   const dir = join(paths.home, "workers", String(n));
@@ -136,13 +132,16 @@ export function workerPaths(paths: HomePaths, n: number): HomePaths {
 function runtimeDir(env: Env, home: string, uid: number | null): string {
   const own = env("SVC_RUNTIME_DIR");
   if (own !== undefined) return own;
-  // On Windows the socket is a pipe, and nothing lies in there.
+  // On Windows the socket is a pipe, so this directory stays empty.
   if (WINDOWS || env("SVC_HOME") !== undefined) return join(home, "run");
   return joinDefined(env("XDG_RUNTIME_DIR"), "svc") ??
     join(env("TMPDIR") ?? "/tmp", `svc-${uid ?? "user"}`);
 }
 
-/** The pipe that is the local socket on Windows. It has a name, no place: a chosen home is part of it. */
+/**
+ * Returns the name of the pipe on Windows. It includes a chosen SVC_HOME, because a pipe has no
+ * path.
+ */
 export function pipeName(env: Env): string {
   const home = env("SVC_HOME");
   const suffix = home === undefined ? "" : `-${home.replaceAll(/[\\/:]+/g, "-")}`;
@@ -153,12 +152,12 @@ function joinDefined(base: string | undefined, name: string): string | undefined
   return base === undefined || base === "" ? undefined : join(base, name);
 }
 
-/** Whether `path` is `dir` or inside it; both absolute and normalised. */
+/** Reports whether `path` is `dir` or inside it; both absolute and normalised. */
 export function isWithin(path: string, dir: string): boolean {
   return path === dir || path.startsWith(dir.endsWith(SEPARATOR) ? dir : `${dir}${SEPARATOR}`);
 }
 
-/** Reports whether a directory contains the programs of the system. */
+/** Reports whether a directory contains the system's programs. */
 export function holdsSystem(path: string): boolean {
   return ["/usr", "/etc", "/bin", "/lib"].some((each) => isWithin(each, path));
 }

@@ -1,9 +1,9 @@
 import process from "node:process";
 
-/** Whether a process of that id exists, also when it is not ours. */
+/** Reports whether a process exists, even another user's. */
 export function isAlive(pid: number): boolean {
   try {
-    // Signal 0 is not sent: the system only says whether it could be.
+    // Signal 0 only checks whether a signal could be sent.
     process.kill(pid, 0);
     return true;
   } catch (error) {
@@ -11,11 +11,7 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/**
- * Whether a process has a file open (Linux).
- *
- * @returns undefined where that cannot be told.
- */
+/** Reports whether a process has a file open (Linux); undefined if unknown. */
 export function hasOpen(pid: number, path: string): boolean | undefined {
   try {
     const real = Deno.realPathSync(path);
@@ -29,16 +25,14 @@ export function hasOpen(pid: number, path: string): boolean | undefined {
       }
     });
   } catch (error) {
-    // Without the file nobody has it; a process that is gone has none either.
+    // The file or the process is gone.
     return error instanceof Deno.errors.NotFound ? false : undefined;
   }
 }
 
 /**
- * Whether a process is in our own process namespace: a command in a sandbox, or a program in a
- * container, is not (Linux).
- *
- * @returns false also for a process that has ended, or cannot be looked at.
+ * Reports whether a process is in our process namespace, unlike commands in a sandbox or container
+ * (Linux). False if it has ended or cannot be inspected.
  */
 export function isInOwnNamespace(pid: number | string): boolean {
   try {

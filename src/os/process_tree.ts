@@ -1,13 +1,13 @@
 /**
- * Ending a program with everything that it started. The program leads a process group of its own
- * (`detached`); what left the group is found by its parents, on Linux, and told from a process that
- * has got its id since by its start time. On Windows a job object takes the place of the group.
+ * Ends a program with everything it started. The program leads a process group (`detached`). On
+ * Linux, processes that left the group are found through their parents; start times detect reused
+ * ids. On Windows a job object replaces the group.
  */
 import { shellQuote } from "../base/shell_quote.ts";
 import { startProgram } from "./start.ts";
 import { killJob, openJob } from "./windows/job.ts";
 
-/** A shell looks: Deno reads nothing under /proc without all permissions. */
+/** In a shell, because Deno reads /proc only with all permissions. */
 const FUNCTIONS = `
 start() (
   read -r stat <"/proc/$1/stat" || exit 1
@@ -37,7 +37,7 @@ end() (
 `;
 const LIST = `${FUNCTIONS}below "$1"`;
 const END = `${FUNCTIONS}end "$@"`;
-/** Waits for the end of its input, which is the end of the process that started it. */
+/** Waits for the end of its input, when its starter ends. */
 const GUARD = `${FUNCTIONS}
 read -r nothing
 found=$(below "$1")
@@ -46,12 +46,11 @@ kill -s KILL -- "-$1"
 end KILL $found`;
 
 /**
- * Starts its arguments as a program, once there is a guard that kills it with all that it starts
- * when standard input ends: that is when the process that has the pipe's other end is gone, however
- * it went. As one of the program's group the guard keeps anybody else from getting its number. It
- * ignores the signals that ask the group to end, and holds none of the program's pipes open. The
- * program is stopped first, for what it starts while others are looked for would not be found; for
- * bubblewrap that is a child of the shell.
+ * Starts its arguments as a program, with a guard that kills it and all it starts when standard
+ * input ends: when the process with the pipe's other end is gone. In the program's group, the guard
+ * keeps the group's number from being reused. It ignores the signals that ask the group to end, and
+ * holds none of the program's pipes open. It stops the program first, so that nothing new starts
+ * during the search; for bubblewrap that is a child of the shell.
  */
 const GUARDED = `${FUNCTIONS}
 exec 3<&0 </dev/null
@@ -76,34 +75,33 @@ exec 3<&-
 
 const POSIX = Deno.build.os !== "windows";
 
-/** How {@linkcode guardedShell} starts a program. */
 export interface GuardOptions {
-  /** Whether its standard error goes to its standard output. */
+  /** Whether standard error goes to standard output. */
   merged: boolean;
   /**
-   * Whether the shell stays as its parent. bubblewrap ends with its parent at once, and what it has
-   * begun and not finished by then would be left: with this, its parent outlives the daemon.
+   * Whether the shell stays as its parent. bubblewrap ends at once with its parent and would leave
+   * unfinished work, so this parent outlives the daemon.
    */
   below: boolean;
-  /** How long the program may go on after this process is gone, in seconds; by default, not at all. */
+  /** Seconds it may go on after this process is gone. Default: 0. */
   lasts_s?: number;
-  /** Whether the first argument is the number of a descriptor that is its standard input. */
+  /** Whether the first argument is a descriptor's number for its standard input. */
   input?: boolean;
-  /** A file of a control group: the program is in this group from its first instruction on. */
+  /** A control group's file: the program is in it from its first instruction. */
   group?: string;
 }
 
 /**
- * The first arguments of `/bin/sh` for a program that ends with this process, or a while after it,
- * from its first instruction on; the program and its arguments follow. Start it as the leader of a group with a
- * pipe as its standard input, and leave that open until the group has been killed. The program
- * itself reads nothing, unless it has an `input`.
+ * Returns the first arguments of `/bin/sh` for a program that ends with this process, or a while
+ * after it; the program and its arguments follow. Start it as a group leader with a pipe as
+ * standard input, and keep the pipe open until the group has been killed. The program reads
+ * nothing, unless it has an `input`.
  */
 export function guardedShell(
   { merged, below, lasts_s = 0, input = false, group }: GuardOptions,
 ): string[] {
   const program = `"$@"${merged ? " 2>&1" : ""}`;
-  // The standard shell takes no descriptor of two digits in a redirection.
+  // dash takes no two-digit descriptor in a redirection.
   const joins = group === undefined ? "" : `echo 0 >${shellQuote(group)}\n`;
   const reads = input ? 'exec <"/dev/fd/$1"\nshift\n' : "";
   return [
@@ -114,36 +112,35 @@ ${GUARDED}${joins}${reads}${below ? `${program}; exit "$?"` : `exec ${program}`}
   ];
 }
 
-/** What a process had started when it was looked at. */
+/** Processes below another at one time. */
 export type Descendants = readonly string[];
 
-/** Finds what a living process has started, and what that has; empty where it cannot be known. */
+/** Returns all processes below a living one; empty if unknown. */
 export async function descendantsOf(pid: number): Promise<Descendants> {
   if (Deno.build.os !== "linux") return [];
-  const { stdout } = await shell(LIST, [String(pid)], "piped").output();
+  const { stdout } = await startShell(LIST, [String(pid)], "piped").output();
   return new TextDecoder().decode(stdout).split("\n").filter((line) => line !== "");
 }
 
 /**
- * Makes sure that a program that has just been started has something that it can be ended by with
- * all that it starts: on Windows, where nothing is a group by itself, a job object. What the program
- * started before this is not in it.
+ * Prepares to end a just started program with all it starts: on Windows, puts it into a job object.
+ * What it started before is not in it.
  *
- * @returns what lets go of it, to be called when the program has ended; what is left is then killed.
+ * @returns what releases the job after the program's end, and kills the rest
  */
 export function groupTree(pid: number): () => void {
   const closeJob = POSIX ? undefined : openJob(pid);
   return closeJob ?? (() => {});
 }
 
-/** Kills the process group of `pid`, and those of `descendants` that have left it. */
+/** Kills the process group of `pid`, and the `descendants` that left it. */
 export async function killTree(pid: number, descendants: Descendants): Promise<void> {
   if (!POSIX && killJob(pid)) return;
   signalGroup(pid, "SIGKILL");
   await signalAll(descendants, "KILL");
 }
 
-/** Asks the process group of `pid` to end, and those of `descendants` that have left it. */
+/** Sends SIGTERM to the process group of `pid`, and to the `descendants` that left it. */
 export async function askTree(pid: number, descendants: Descendants): Promise<void> {
   signalGroup(pid, "SIGTERM");
   await signalAll(descendants, "TERM");
@@ -151,15 +148,15 @@ export async function askTree(pid: number, descendants: Descendants): Promise<vo
 
 async function signalAll(descendants: Descendants, signal: "KILL" | "TERM"): Promise<void> {
   if (descendants.length === 0) return;
-  await shell(END, [signal, ...descendants], "null").status;
+  await startShell(END, [signal, ...descendants]).status;
 }
 
-/** Signals everything in the process group that `pid` leads; one that is gone is left so. */
+/** Signals the process group of `pid`; ignores a missing one. */
 export function signalGroup(pid: number, signal: "SIGTERM" | "SIGKILL"): void {
   try {
     Deno.kill(POSIX ? -pid : pid, signal);
   } catch (error) {
-    // macOS answers "not permitted" for a group of which only zombies are left.
+    // macOS answers "not permitted" for a group of zombies.
     if (!(error instanceof Deno.errors.NotFound || error instanceof Deno.errors.PermissionDenied)) {
       throw error;
     }
@@ -167,9 +164,9 @@ export function signalGroup(pid: number, signal: "SIGTERM" | "SIGKILL"): void {
 }
 
 /**
- * Starts a guard that kills the tree of `pid` a second after this process is gone, however it went.
+ * Starts a guard that kills the tree of `pid` a second after this process is gone.
  *
- * @returns what ends the guard, to be called once the tree is known to be gone.
+ * @returns what ends the guard, to be called once the tree is gone
  */
 export function guardTree(pid: number): () => Promise<void> {
   if (!POSIX) {
@@ -185,7 +182,7 @@ export function guardTree(pid: number): () => Promise<void> {
     stdin: "piped",
     stdout: "null",
     stderr: "null",
-    // A terminal's Ctrl-C goes to the group of this process, and the guard is to outlive it.
+    // The guard must survive a terminal's Ctrl-C, which goes to our group.
     detached: true,
   });
   return async () => {
@@ -195,7 +192,12 @@ export function guardTree(pid: number): () => Promise<void> {
   };
 }
 
-function shell(script: string, args: string[], stdout: "piped" | "null"): Deno.ChildProcess {
+/** Starts a shell without environment that runs a script. */
+export function startShell(
+  script: string,
+  args: string[],
+  stdout: "piped" | "null" = "null",
+): Deno.ChildProcess {
   return startProgram("a shell", "/bin/sh", {
     args: ["-c", script, "sh", ...args],
     clearEnv: true,

@@ -1,10 +1,9 @@
-/** Running the system's own programs, such as `systemctl`, to their end. */
+/** Runs the system's own programs, such as `systemctl`, to their end. */
 
 import { findOwn } from "./own_programs.ts";
 import { guardedShell, signalGroup } from "./process_tree.ts";
 import { startProgram } from "./start.ts";
 
-/** What a program did. */
 export interface ProgramResult {
   success: boolean;
   code: number;
@@ -13,11 +12,11 @@ export interface ProgramResult {
 }
 
 /**
- * Runs a program and collects what it prints, without the white space around it.
+ * Runs a program and collects its trimmed output.
  *
- * @param writable real paths of the directories that sessions can write: nothing is run from there.
- * @param timeout_ms after which it is killed, and counts as failed.
- * @returns undefined when there is no program of that name that may be run.
+ * @param writable real paths that sessions can write; nothing is run from there
+ * @param timeout_ms then it is killed, and counts as failed
+ * @returns undefined if there is no such program that may be run
  */
 export async function runProgram(
   program: string,
@@ -27,7 +26,7 @@ export async function runProgram(
 ): Promise<ProgramResult | undefined> {
   const found = findOwn(program, Deno.env.get("PATH"), writable);
   if (found === undefined) return undefined;
-  // Also if svc is killed, it must not stay: what it reads may never come, such as from a pipe.
+  // The guard ends it even if svc is killed, as it may wait forever, for instance for a pipe.
   const [cmd, ...first] = POSIX
     ? ["/bin/sh", ...guardedShell({ merged: false, below: false }), found.cmd]
     : [found.cmd];

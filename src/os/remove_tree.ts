@@ -1,10 +1,8 @@
 import { join } from "@std/path";
 
 /**
- * Removes a directory with all that is in it, also where somebody has taken the permission to look
- * into a part of it. That nothing is there is no error.
- *
- * For a directory in which nothing runs any more.
+ * Removes a directory with its contents, even if permissions in it were removed. Ignores a missing
+ * one. Use it only when nothing runs in it any more.
  */
 export async function removeTree(path: string): Promise<void> {
   try {
@@ -17,7 +15,7 @@ export async function removeTree(path: string): Promise<void> {
   }
 }
 
-/** Lets its owner into a directory and all below it; no link is followed. */
+/** Makes a directory and all below it accessible to the owner; follows no link. */
 async function openUp(path: string): Promise<void> {
   await Deno.chmod(path, 0o700);
   for await (const { name, isDirectory } of Deno.readDir(path)) {

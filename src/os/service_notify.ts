@@ -1,6 +1,6 @@
 /**
- * Tells the service manager how the daemon stands: sd_notify(3), a datagram to the socket that
- * NOTIFY_SOCKET names. Deno sends none to a path, so the C library does.
+ * Reports the daemon's state to the service manager: sd_notify(3), a datagram to the socket in
+ * NOTIFY_SOCKET. Uses the C library, because Deno sends no datagrams to a path.
  */
 import { openLibc } from "./libc.ts";
 
@@ -8,7 +8,7 @@ const AF_UNIX = 1;
 const SOCK_DGRAM = 2;
 const SOCK_CLOEXEC = 0o2000000;
 const MSG_NOSIGNAL = 0x4000;
-/** Of struct sockaddr_un on Linux: the family, and the path after it. */
+/** Of struct sockaddr_un on Linux: the path after the family. */
 const PATH_OFFSET = 2;
 const PATH_MAX = 108;
 
@@ -21,7 +21,7 @@ const SYMBOLS = {
   close: { parameters: ["i32"], result: "i32" },
 } as const;
 
-/** Whether {@linkcode notifyServiceManager} can work here. */
+/** Reports whether {@linkcode notifyServiceManager} works here. */
 export function canNotify(): boolean {
   const libc = openLibc(SYMBOLS);
   libc?.close();
@@ -31,8 +31,8 @@ export function canNotify(): boolean {
 /**
  * Sends a state, such as `READY=1`, to the service manager.
  *
- * @param socket what NOTIFY_SOCKET says: a path, or an abstract name after an `@`.
- * @returns false when it could not be sent.
+ * @param socket from NOTIFY_SOCKET: a path, or `@` and an abstract name
+ * @returns false if it could not be sent
  */
 export function notifyServiceManager(socket: string, state: string): boolean {
   const address = unixAddress(socket);
@@ -57,7 +57,7 @@ export function notifyServiceManager(socket: string, state: string): boolean {
   }
 }
 
-/** A struct sockaddr_un, as long as its path; undefined for one that does not fit in. */
+/** A struct sockaddr_un, as long as its path; undefined for a path that is too long. */
 function unixAddress(socket: string): Uint8Array<ArrayBuffer> | undefined {
   const path = new TextEncoder().encode(socket);
   if (path.length === 0 || path.length >= PATH_MAX) return undefined;

@@ -1,9 +1,9 @@
-/** Where sessions can write, for programs of svc that run beside the daemon or without one. */
+/** Where sessions can write, for programs beside or without the daemon. */
 
 /**
- * The directories of all sessions that the sessions index knows, as they were checked: real paths.
+ * Returns the directories of all sessions in the index, as real paths.
  *
- * @param index_path `sessions-index.json`; none where there is no such file, or none that can be read.
+ * @param index_path `sessions-index.json`; a missing or unreadable one has none
  */
 export function sessionDirs(index_path: string): string[] {
   let entries: unknown;

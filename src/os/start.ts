@@ -1,17 +1,17 @@
 /**
- * The only place where processes and Workers are started. Out of descriptors, Deno ends the whole
- * process when a start fails half way; so each start makes sure first that there are enough.
+ * The only place that starts processes and Workers. Without free descriptors, Deno ends the whole
+ * process in the middle of a start, so each start checks first.
  */
 import { requireDescriptors } from "./descriptors.ts";
 
-/** Options of a program. It has no working directory of its own: nothing leans on that of svc. */
+/** `cwd` is required, so that nothing depends on svc's own. */
 export type StartOptions = Deno.CommandOptions & { cwd: string };
 
 /**
  * Starts a program.
  *
  * @param what is started, for the message
- * @throws {SvcError} unavailable when this process has too few descriptors left
+ * @throws {SvcError} unavailable when too few descriptors are left
  * @throws what `spawn` does
  */
 export function startProgram(
@@ -23,12 +23,7 @@ export function startProgram(
   return new Deno.Command(program, options).spawn();
 }
 
-/**
- * Starts a Worker.
- *
- * @param what is started, for the message
- * @throws {SvcError} unavailable when this process has too few descriptors left
- */
+/** Starts a Worker. @throws {SvcError} unavailable when too few descriptors are left */
 export function startWorker(what: string, entry: string | URL, options: WorkerOptions): Worker {
   requireDescriptors(what);
   return new Worker(entry, options);

@@ -1,44 +1,48 @@
-/** `state.db`, the daemon's database (contract.md section 1): opened, private, at the right schema. */
+/**
+ * Opens `state.db`, the daemon's database (contract.md section 1), private and with the right
+ * schema.
+ */
 import { stateDbFiles } from "./state_db_files.ts";
 import type { DatabaseSync } from "node:sqlite";
 import { messageOf, SvcError } from "../protocol/errors.ts";
 import { checkPrivate } from "./files.ts";
 
-/**
- * A step that brings the tables of a feature from one version to the next. What has been released is
- * never edited, only followed by another.
- */
+/** A step of a feature's tables to the next version. Never edit a released step; add another. */
 export type Migration = string | NumberedMigration;
 
-/** A step from when one version counted the steps of all tables: the version that it made. */
+/** A step from when all tables had one version; `was` is the version it made. */
 export interface NumberedMigration {
   readonly was: number;
   readonly sql: string;
 }
 
-/** The steps of each feature that has tables, by its name. */
+/** By the feature's name. */
 export type Migrations = Readonly<Record<string, readonly Migration[]>>;
 
-/** The version of a database that keeps the versions of its features in a table: none is numbered it. */
+/**
+ * The version of a database that keeps its features' versions in a table. No step has this number.
+ */
 const COUNTED = 10;
 
 /**
- * Opens the database, made with mode 0600 when there is none, with the tables of all features.
+ * Opens or creates the database, with mode 0600 and the tables of all features. The caller closes
+ * it.
  *
- * A commit is on the disk when it returns (`synchronous = FULL`). Whoever calls this closes it.
+ * A commit is on the disk when it returns (`synchronous = FULL`).
  *
- * @throws {SvcError} permission_denied when a file of it is wider than 0600, foreign or a link;
- * `schema_version` when a newer svc wrote it; `internal` when it is no database or cannot be read.
+ * @throws {SvcError} permission_denied when one of its files is wider than 0600, foreign or a link;
+ * `schema_version` when a newer svc wrote it; `internal` when it is not a database or cannot be
+ * read
  */
 export async function openStateDb(path: string, features: Migrations): Promise<DatabaseSync> {
   const [there] = stateDbFiles(path).map((file) => checkPrivate(file, 0o600, "file"));
-  // SQLite would make it as wide as the umask allows; its other files take this one's mode.
+  // SQLite would use the umask; its other files take this one's mode.
   if (!there) Deno.openSync(path, { write: true, createNew: true, mode: 0o600 }).close();
   const { DatabaseSync } = await import("node:sqlite");
   let db: DatabaseSync | undefined;
   try {
     db = new DatabaseSync(path);
-    // Little is read twice here, so the cache of SQLite stays small.
+    // Little is read twice, so a small cache is enough.
     db.exec(`PRAGMA busy_timeout = 2000;
       PRAGMA journal_mode = WAL;
       PRAGMA synchronous = FULL;
@@ -80,7 +84,7 @@ function migrate(db: DatabaseSync, path: string, features: Migrations): void {
   }
 }
 
-/** How many steps of their own features have taken. */
+/** The number of steps that each feature has taken. */
 function versionsIn(db: DatabaseSync): Map<string, number> {
   const rows = db.prepare("SELECT name, version FROM feature_versions").all();
   return new Map(rows.map(({ name, version }) => [name as string, version as number]));

@@ -1,9 +1,9 @@
-/** Apart from what opens the database: a daemon checks these files before it loads SQLite. */
+/** Separate, because the daemon checks these files before it loads SQLite. */
 
-/** SQLite keeps its write-ahead log and its shared memory beside the database. */
+/** The database, its write-ahead log and its shared memory. */
 const FILES = ["", "-wal", "-shm"];
 
-/** The files that the database at `path` may consist of; all are for their owner alone. */
+/** Returns the files that a database may consist of; only the owner may access them. */
 export function stateDbFiles(path: string): string[] {
   return FILES.map((suffix) => path + suffix);
 }

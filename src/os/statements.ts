@@ -3,12 +3,12 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 export type Value = string | number | null;
 export type Row = Record<string, Value>;
 
-/** The statements of one user of a database, each prepared once. */
+/** A database user's statements, each prepared once. */
 export class Statements {
   readonly #db: DatabaseSync;
   readonly #prepared = new Map<string, StatementSync>();
 
-  /** @param db is closed with {@linkcode Statements.close}. */
+  /** @param db {@linkcode Statements.close} closes it */
   constructor(db: DatabaseSync) {
     this.#db = db;
   }
@@ -22,7 +22,6 @@ export class Statements {
     return this.#statement(sql).run(values);
   }
 
-  /** The first row. */
   get(sql: string, values: Row = {}): Row | undefined {
     return this.#statement(sql).get(values) as Row | undefined;
   }
@@ -31,7 +30,7 @@ export class Statements {
     return this.#statement(sql).all(values) as Row[];
   }
 
-  /** Does all of `work`, which must be synchronous, or nothing of it. */
+  /** Does all of `work`, which must be synchronous, or nothing. */
   transaction<T>(work: () => T): T {
     this.run("BEGIN IMMEDIATE");
     try {
@@ -39,7 +38,7 @@ export class Statements {
       this.run("COMMIT");
       return result;
     } catch (error) {
-      // A full disk has rolled it back already.
+      // A full disk has already rolled it back.
       if (this.#db.isTransaction) this.run("ROLLBACK");
       throw error;
     }
@@ -52,7 +51,7 @@ export class Statements {
   }
 }
 
-/** A row without what it does not have. */
+/** Returns a row without its null values. */
 export function given(row: Row): Row {
   return Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null));
 }

@@ -1,12 +1,12 @@
 /**
- * Who is at the other end of a TCP connection of this machine (Linux). The kernel knows each socket
- * with the user who opened it. It is asked for the one socket of the whole tuple, both addresses and
- * both ports: any user may use the same port at another address.
+ * Finds who is at the other end of a local TCP connection (Linux). The kernel knows the user of
+ * each socket. Asks for the whole tuple, both addresses and ports, because any user may use the
+ * same port at another address.
  */
+import { KernelFiles } from "./kernel_files.ts";
 import { openLibc } from "./libc.ts";
 import { isInOwnNamespace } from "./process.ts";
 
-/** One end of a connection. */
 export interface Endpoint {
   /** An IP address. */
   hostname: string;
@@ -19,12 +19,7 @@ export interface TcpPeer {
   inode: string;
 }
 
-/** Finds the socket at `local` that has an established connection to `remote`. */
-export type FindSocket = (local: Endpoint, remote: Endpoint) => TcpPeer | undefined;
-
 const SYMBOLS = {
-  open: { parameters: ["buffer", "i32"], result: "i32" },
-  read: { parameters: ["i32", "buffer", "usize"], result: "isize" },
   close: { parameters: ["i32"], result: "i32" },
   socket: { parameters: ["i32", "i32", "i32"], result: "i32" },
   send: { parameters: ["i32", "buffer", "usize", "i32"], result: "isize" },
@@ -35,24 +30,19 @@ type Libc = Deno.DynamicLibrary<typeof SYMBOLS>["symbols"];
 const ESTABLISHED = 1;
 
 /**
- * Makes the look-up of the client's end of a connection: both ends must be established, in our
- * network namespace.
- *
- * @returns undefined where the system cannot tell.
+ * Returns a function that looks up the client's end of a connection, if both ends are established
+ * in our network namespace; undefined if the system cannot tell.
  */
 export function tcpPeerFinder():
   | ((peer: Endpoint, own: Endpoint) => TcpPeer | undefined)
   | undefined {
-  const find = socketFinder();
-  return find && ((peer, own) => find(own, peer) && find(peer, own));
-}
-
-function socketFinder(): FindSocket | undefined {
-  if (Deno.build.os !== "linux") return undefined;
-  const symbols = openLibc(SYMBOLS)?.symbols;
-  if (symbols === undefined) return undefined;
+  const files = KernelFiles.open();
+  const symbols = files && openLibc(SYMBOLS)?.symbols;
+  if (files === undefined || symbols === undefined) return undefined;
   // Kernels without sock_diag, and containers that refuse it, still have the tables.
-  return (local, remote) => diagnose(symbols, local, remote) ?? lookUp(symbols, local, remote);
+  const find = (local: Endpoint, remote: Endpoint) =>
+    diagnose(symbols, local, remote) ?? lookUp(files, local, remote);
+  return (peer, own) => find(own, peer) && find(peer, own);
 }
 
 // ── sock_diag(7) ───────────────────────────────────────────────────────────────────────────────
@@ -74,7 +64,7 @@ const STATE = 1;
 const UID = 64;
 const INODE = 68;
 
-/** Asks for one socket; the kernel's answer is there when the question has been sent. */
+/** Asks for one socket. The kernel's answer is ready once the question is sent. */
 function diagnose(libc: Libc, local: Endpoint, remote: Endpoint): TcpPeer | undefined {
   const question = diagRequest(local, remote);
   const fd = question && libc.socket(AF_NETLINK, SOCK_RAW_CLOEXEC, NETLINK_SOCK_DIAG);
@@ -105,12 +95,12 @@ function diagRequest(local: Endpoint, remote: Endpoint): Uint8Array<ArrayBuffer>
   view.setUint16(id + 2, remote.port);
   bytes.set(from, id + 4);
   bytes.set(to, id + 20);
-  // INET_DIAG_NOCOOKIE: whichever socket has the tuple.
+  // INET_DIAG_NOCOOKIE: any socket with the tuple.
   bytes.fill(0xff, id + 40);
   return bytes;
 }
 
-/** A listener answers for a tuple that nobody has, and TIME_WAIT counts as root's: the state decides. */
+/** Checks the state: a listener answers for unused tuples, and TIME_WAIT counts as root's. */
 function diagAnswer(view: DataView): TcpPeer | undefined {
   if (view.byteLength < HEADER + INODE + 4) return undefined;
   if (view.getUint16(4, LITTLE) !== SOCK_DIAG_BY_FAMILY) return undefined;
@@ -121,10 +111,10 @@ function diagAnswer(view: DataView): TcpPeer | undefined {
   };
 }
 
-/** The kernel speaks in the byte order of the machine; Deno has no target that is big-endian. */
+/** The machine's byte order; Deno has no big-endian target. */
 const LITTLE = true;
 
-/** Four bytes of an IPv4 address, sixteen of an IPv6 address as Deno writes it. */
+/** Four bytes for IPv4, sixteen for IPv6. */
 function addressBytes(address: string): Uint8Array | undefined {
   if (!address.includes(":")) {
     const parts = address.split(".").map(Number);
@@ -141,30 +131,14 @@ function addressBytes(address: string): Uint8Array | undefined {
 // ── /proc/net/tcp ──────────────────────────────────────────────────────────────────────────────
 
 const TABLES = ["/proc/net/tcp", "/proc/net/tcp6"];
-const CHUNK = 64 * 1024;
-const O_RDONLY_CLOEXEC = 0o2000000;
 const MAPPED = "0000000000000000FFFF0000";
 
-function lookUp(libc: Libc, local: Endpoint, remote: Endpoint): TcpPeer | undefined {
+function lookUp(files: KernelFiles, local: Endpoint, remote: Endpoint): TcpPeer | undefined {
   for (const table of TABLES) {
-    const found = findSocket(readText(libc, table), local, remote);
+    const found = findSocket(files.read(table) ?? "", local, remote);
     if (found !== undefined) return found;
   }
   return undefined;
-}
-
-/** Reads a file under /proc, which Deno does only with all permissions. */
-function readText({ open, read, close }: Libc, path: string): string {
-  const fd = open(new TextEncoder().encode(`${path}\0`), O_RDONLY_CLOEXEC);
-  if (fd < 0) return "";
-  const decoder = new TextDecoder();
-  const chunk = new Uint8Array(CHUNK);
-  let text = "";
-  for (let size; (size = Number(read(fd, chunk, BigInt(CHUNK)))) > 0;) {
-    text += decoder.decode(chunk.subarray(0, size), { stream: true });
-  }
-  close(fd);
-  return text;
 }
 
 /** Finds the established socket of a tuple in the text of /proc/net/tcp or tcp6. */
@@ -182,7 +156,7 @@ export function findSocket(
   return undefined;
 }
 
-/** How the tables write an address: words in the byte order of the machine, IPv4 also as IPv6. */
+/** An address as in the tables: words in the machine's byte order, IPv4 also as IPv6. */
 function tableNames({ hostname, port }: Endpoint): string[] {
   const bytes = addressBytes(hostname);
   if (bytes === undefined) return [];
@@ -196,10 +170,8 @@ function tableNames({ hostname, port }: Endpoint): string[] {
 // ── /proc/PID ──────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Whether a socket is held by processes of our own process namespace alone. A command in the sandbox
- * has our uid, but is not our user.
- *
- * @returns false also when no process is found that holds it.
+ * Reports whether only processes of our process namespace hold a socket. A command in the sandbox
+ * has our uid, but is not our user. False if no process is found.
  */
 export function isOfOwnNamespace(inode: string): boolean {
   let held = false;
@@ -212,18 +184,18 @@ export function isOfOwnNamespace(inode: string): boolean {
 }
 
 /**
- * Whether a socket is held by this process, or by one of some programs or what they started. Their
- * processes are found by their parents, so that one whose parent has ended does not count.
+ * Reports whether this process, one of `programs` or a descendant holds a socket. Descendants are
+ * found through their parents, so orphans do not count.
  */
 export function isHeldBy(inode: string, programs: readonly number[]): boolean {
   if (holdsSocket("self", inode)) return true;
-  const libc = openLibc(SYMBOLS)?.symbols;
-  if (libc === undefined) return false;
+  using files = KernelFiles.open();
+  if (files === undefined) return false;
   const left = programs.map(String);
   const seen = new Set(left);
   for (let pid = left.pop(); pid !== undefined; pid = left.pop()) {
     if (holdsSocket(pid, inode)) return true;
-    for (const child of childrenOf(pid, libc)) {
+    for (const child of childrenOf(pid, files)) {
       if (!seen.has(child)) left.push(child);
       seen.add(child);
     }
@@ -231,11 +203,11 @@ export function isHeldBy(inode: string, programs: readonly number[]): boolean {
   return false;
 }
 
-/** The children of all threads of a process; none of one that has ended. */
-function childrenOf(pid: string, libc: Libc): string[] {
+/** The children of all threads of a process; none of an ended one. */
+function childrenOf(pid: string, files: KernelFiles): string[] {
   try {
     return [...Deno.readDirSync(`/proc/${pid}/task`)].flatMap(({ name }) =>
-      readText(libc, `/proc/${pid}/task/${name}/children`).split(" ").filter(Boolean)
+      (files.read(`/proc/${pid}/task/${name}/children`) ?? "").split(" ").filter(Boolean)
     );
   } catch {
     return [];
@@ -247,12 +219,11 @@ function holdsSocket(pid: string, inode: string): boolean {
     return Deno.readDirSync(`/proc/${pid}/fd`)
       .some(({ name: fd }) => readLinkIfAny(`/proc/${pid}/fd/${fd}`) === `socket:[${inode}]`);
   } catch {
-    // Another user's process, or one that has just ended.
+    // Another user's process, or an ended one.
     return false;
   }
 }
 
-/** A descriptor may be closed at any moment. */
 function readLinkIfAny(path: string): string | undefined {
   try {
     return Deno.readLinkSync(path);

@@ -1,27 +1,26 @@
 /**
- * Who is at the other end of a Unix socket. Deno shows no descriptor of a connection, so it is found
- * among all that the process has, by the path that one of its ends is bound to.
+ * Finds who is at the other end of a Unix socket. Deno does not show a connection's descriptor, so
+ * it is found among all of the process, by the path of one end.
  */
 import { openLibc } from "./libc.ts";
 
-/** The process at the other end, as it was when it connected, or began to listen. */
+/** The process at the other end when it connected or began to listen. */
 export interface Peer {
   uid: number;
-  /** Its id as this process sees it: 0 where it does not. Only Linux tells. */
+  /** As this process sees it; 0 if it does not. Linux only. */
   pid?: number;
 }
 
-/** A Unix socket of this process. */
 export interface UnixSocket {
   fd: number;
-  /** What tells it from every other socket that is open; only Linux tells. */
+  /** Unique among open sockets. Linux only. */
   inode?: string;
-  /** Undefined for one that is not connected. */
+  /** Undefined if not connected. */
   peer(): Peer | undefined;
 }
 
 export interface UnixSockets {
-  /** The sockets of which one end is bound to `path`: `own` those accepted there, and its listener. */
+  /** Returns the sockets with one end bound to `path`. `own`: accepted there, and the listener. */
   at(path: string, end: "own" | "other"): UnixSocket[];
   /** Ends a connection, and drops what its peer had sent. */
   cutOff(fd: number): void;
@@ -44,7 +43,7 @@ const SYMBOLS = {
   recv: { parameters: ["i32", "buffer", "usize", "i32"], result: "isize" },
 } as const;
 
-/** @returns undefined where the system does not tell. */
+/** Returns the sockets of this process; undefined if the system does not tell. */
 export function unixSockets(): UnixSockets | undefined {
   const libc = openLibc(SYMBOLS);
   const peerOf = peerReader();
@@ -59,7 +58,7 @@ export function unixSockets(): UnixSockets | undefined {
         const fd = Number(name);
         const address = new Uint8Array(SOCKADDR_BYTES);
         const length = new Uint32Array([SOCKADDR_BYTES]);
-        if (nameOf(fd, address, new Uint8Array(length.buffer)) !== 0) return [];
+        if (nameOf(fd, address, length) !== 0) return [];
         if (!isAt(address, expected)) return [];
         const inode = linux ? Deno.readLinkSync(`${DESCRIPTORS}/${fd}`) : undefined;
         return [{ fd, inode, peer: () => peerOf(fd) }];
@@ -67,7 +66,7 @@ export function unixSockets(): UnixSockets | undefined {
     },
     cutOff(fd) {
       shutdown(fd, SHUT_RDWR);
-      // What it sent before that would still be read, and carried out.
+      // Otherwise earlier data would still be read and executed.
       while (recv(fd, discarded, BigInt(discarded.length), MSG_DONTWAIT) > 0);
     },
   };
@@ -89,14 +88,8 @@ function peerReader(): ((fd: number) => Peer | undefined) | undefined {
       // struct ucred { pid_t pid; uid_t uid; gid_t gid; }
       const credentials = new Uint32Array(3);
       const length = new Uint32Array([12]);
-      const failed = libc.symbols.getsockopt(
-        fd,
-        SOL_SOCKET,
-        SO_PEERCRED,
-        new Uint8Array(credentials.buffer),
-        new Uint8Array(length.buffer),
-      );
-      // The listener itself answers with pid of who made it and our own uid.
+      const failed = libc.symbols.getsockopt(fd, SOL_SOCKET, SO_PEERCRED, credentials, length);
+      // For the listener: its maker's pid and our own uid.
       return failed !== 0 ? undefined : { pid: credentials[0], uid: credentials[1] };
     });
   }
@@ -106,11 +99,7 @@ function peerReader(): ((fd: number) => Peer | undefined) | undefined {
   return libc && ((fd) => {
     const uid = new Uint32Array(1);
     const gid = new Uint32Array(1);
-    const failed = libc.symbols.getpeereid(
-      fd,
-      new Uint8Array(uid.buffer),
-      new Uint8Array(gid.buffer),
-    );
+    const failed = libc.symbols.getpeereid(fd, uid, gid);
     return failed !== 0 ? undefined : { uid: uid[0] };
   });
 }

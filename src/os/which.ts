@@ -1,14 +1,13 @@
-/** Where programs are. */
 import { isAbsolute, join } from "@std/path";
 
 const SEPARATOR = Deno.build.os === "windows" ? ";" : ":";
 
-/** The directories of a PATH, in its order; relative ones are left out. */
+/** Returns the directories of a PATH in order, without relative ones. */
 export function pathDirs(path = ""): string[] {
   return path.split(SEPARATOR).filter(isAbsolute);
 }
 
-/** The first of some paths where there is a file; undefined where there is none. */
+/** Returns the first path with a file; undefined if there is none. */
 export function firstFile(paths: readonly string[]): string | undefined {
   return paths.find((path) => {
     try {
@@ -20,10 +19,9 @@ export function firstFile(paths: readonly string[]): string | undefined {
 }
 
 /**
- * Where a program is; undefined where there is none.
+ * Returns the path of a program; undefined if it is missing.
  *
- * @param program its name, or its absolute path.
- * @param path the PATH that a name is looked for on.
+ * @param program a name on `path`, the PATH, or an absolute path
  */
 export function which(program: string, path?: string): string | undefined {
   if (isAbsolute(program)) return firstFile([program]);

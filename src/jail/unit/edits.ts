@@ -8,17 +8,15 @@ import { parsePatch, type PatchStep, pathsOf } from "../../base/edits/patch.ts";
 import type { FileStat } from "../../os/openat2.ts";
 import { RootedError, type RootedFs } from "../rooted.ts";
 import { laterInBare, ledTo, runsLater } from "../runs_later.ts";
-import { looksBinary, type OpContext } from "./files.ts";
+import { kindAt, looksBinary, type OpContext } from "./files.ts";
 import { type FileSeen, type OpOutcome, type UnitArgs, UnitError } from "./protocol.ts";
 
-/** The largest file that is edited. */
 const MAX_BYTES = 64 * 1024 * 1024;
-/** The longest text that is kept, in characters, to show later what changed in it. */
+/** Longest text kept to show later what changed in it. */
 const REMEMBERED_CHARS = 256 * 1024;
 
 /**
- * Refuses a path that is really a file that runs later, because the approval did not show that
- * name.
+ * Refuses a path that really is a file that runs later, because the approval showed another name.
  */
 function byItsName(
   { fs, workdir, home, leads }: OpContext,
@@ -35,8 +33,8 @@ function byItsName(
 }
 
 /**
- * `write_file {path, content, seen?}`: creates or replaces a whole file. A text that is replaced
- * keeps its encoding, its byte order mark and its line ends.
+ * `write_file {path, content, seen?}`: creates or replaces a whole file. A replaced text keeps its
+ * encoding, byte order mark and line ends.
  */
 export function writeFile(context: OpContext, args: UnitArgs): OpOutcome {
   const { fs } = context;
@@ -62,7 +60,7 @@ export function writeFile(context: OpContext, args: UnitArgs): OpOutcome {
 
 const TO_UTF8 = "; to have it in UTF-8, delete the file first";
 
-/** Says what of a replaced file stayed although the model did not write it. */
+/** Names what stayed although the model did not write it. */
 function keptOf(now: OpenText | undefined, content: string): string {
   const kept: string[] = [];
   if (now !== undefined && now.encoding !== "UTF-8") kept.push(now.encoding);
@@ -112,10 +110,9 @@ export function editFile(context: OpContext, args: UnitArgs): OpOutcome {
 }
 
 /**
- * `apply_patch {patch}`: adds, changes, moves and deletes files, once the whole patch is known to
- * fit.
+ * `apply_patch {patch}`: adds, changes, moves and deletes files, if the whole patch fits.
  *
- * @throws {UnitError} when a part of it does not fit or cannot be written; no file has changed then
+ * @throws {UnitError} when a part does not fit or cannot be written; no file has changed then
  */
 export function applyPatch(context: OpContext, args: UnitArgs): OpOutcome {
   const { fs } = context;
@@ -143,26 +140,25 @@ function doneLine(step: PatchStep): string {
   return `${what} ${step.path}${to}`;
 }
 
-/** A file that a patch writes. */
 interface Write {
   path: string;
   text: string;
   data: Uint8Array<ArrayBuffer>;
-  /** What was there; `undefined` for a new file. */
+  /** `undefined` for a new file. */
   before?: OpenText;
-  /** The file that moves here, and what it was. */
+  /** The file that moves here, and its text. */
   moved?: { from: string; text: string };
-  /** Permission bits of a file that moves. */
+  /** Of a file that moves. */
   mode?: number;
 }
 
-/** A file that a patch deletes, and what was in it. */
+/** A file that a patch deletes, and its text. */
 interface Removal {
   path: string;
   removed: string;
 }
 
-/** What a call would change, without doing it. */
+/** Returns what a call would change. */
 function tried(
   context: OpContext,
   writes: readonly Omit<Write, "mode">[],
@@ -191,7 +187,6 @@ function tried(
   return { output: "", changes };
 }
 
-/** Returns what a step comes to. */
 function prepared(
   fs: RootedFs,
   step: PatchStep,
@@ -243,11 +238,11 @@ function writeAll(
   }
 }
 
-/** @returns whether the file and its directories are as they were before. */
+/** @returns whether the file and its directories are restored */
 function takenBack(fs: RootedFs, { path, before }: Write, made: readonly string[]): boolean {
   try {
     if (before === undefined && existing(fs, path) !== undefined) fs.remove([path]);
-    // What was not written needs no space that may not be there.
+    // An unchanged file needs no write, which could fail on a full disk.
     if (before !== undefined && !holds(fs, path, before.data)) fs.write(path, before.data);
     for (const directory of made) fs.removeEmpty(directory);
     return true;
@@ -262,7 +257,7 @@ function holds(fs: RootedFs, path: string, data: Uint8Array): boolean {
   return bytes === data.length && data.every((byte, n) => byte === now[n]);
 }
 
-/** The directories above a path that do not exist, from the innermost. */
+/** The missing directories above a path, innermost first. */
 function missingDirectories(fs: RootedFs, path: string): string[] {
   const missing: string[] = [];
   for (let up = fs.relative(path);;) {
@@ -275,13 +270,7 @@ function missingDirectories(fs: RootedFs, path: string): string[] {
 }
 
 function isThere(fs: RootedFs, path: string): boolean {
-  try {
-    fs.stat(path);
-    return true;
-  } catch (error) {
-    if (error instanceof RootedError) return false;
-    throw error;
-  }
+  return kindAt(fs, path) !== undefined;
 }
 
 /** `read_text {path}`: the whole text unchanged, for svc itself and not for a model. */
@@ -295,7 +284,7 @@ interface OpenText extends DecodedText {
   version: string;
 }
 
-/** Returns the text of a file, if it is still as the model last saw it. */
+/** Returns the text of a file. @throws {UnitError} if the model last saw another text */
 function readText(fs: RootedFs, path: string, seen: FileSeen | undefined): OpenText {
   const file = decoded(fs, path);
   if (seen !== undefined && file.version !== seen.version) {
@@ -309,7 +298,7 @@ function decoded(fs: RootedFs, path: string): OpenText {
   if (size > MAX_BYTES) {
     throw new UnitError(`${path}: is too large (${size} bytes, at most ${MAX_BYTES})`);
   }
-  // One extra byte shows whether the file has grown since.
+  // One extra byte shows whether the file has grown.
   const buffer = new Uint8Array(size + 1);
   const { bytes, stat } = fs.read(path, 0, buffer);
   if (bytes > size) throw new UnitError(`${path}: changed while it was being read; try again`);
@@ -329,7 +318,7 @@ function tryText(fs: RootedFs, path: string): OpenText | undefined {
   }
 }
 
-/** @throws {UnitError} with the current text, when it differs from the text that was seen */
+/** @throws {UnitError} with the current text, if it differs from the text that was seen */
 function requireUnchanged(
   path: string,
   seen: FileSeen,
@@ -344,7 +333,7 @@ function requireUnchanged(
   });
 }
 
-/** The state of a file; `undefined` when there is no regular file at the path. */
+/** `undefined` if there is no regular file. */
 function existing(fs: RootedFs, path: string): FileStat | undefined {
   try {
     const stat = fs.stat(path);
@@ -354,7 +343,7 @@ function existing(fs: RootedFs, path: string): FileStat | undefined {
   }
 }
 
-/** Returns what to remember about a file that was just written. */
+/** Returns what to remember about a file just written. */
 function seenAs(fs: RootedFs, path: string, text: string): FileSeen {
   const { version } = fs.stat(path);
   return text.length <= REMEMBERED_CHARS ? { path, version, text } : { path, version };
@@ -375,7 +364,7 @@ function noBom(text: string): string {
   return text.replace(/^\ufeff/, "");
 }
 
-/** Runs a step; adds the place to its expected failures. */
+/** Runs a step, and adds the place to its expected failures. */
 function attempt<T>(where: string, step: () => T, advice = ""): T {
   try {
     return step();

@@ -1,9 +1,9 @@
 /** The operations of a unit on single files and directories. */
 import { decodeText, isUtf16, lineDecoder } from "../../base/edits/encoding.ts";
 import { type MediaHead, mediaHead, mediaProblem } from "../../base/media.ts";
-import type { FileStat } from "../../os/openat2.ts";
+import type { FileKind, FileStat } from "../../os/openat2.ts";
 import { attachmentLine, attachmentName } from "../../protocol/attachments.ts";
-import type { FileEntry, RootedFs } from "../rooted.ts";
+import { type FileEntry, RootedError, type RootedFs } from "../rooted.ts";
 import type { Leads } from "../runs_later.ts";
 import type { Pace } from "./pace.ts";
 import { type FileSeen, type OpOutcome, OUTPUT_MAX, type UnitArgs, UnitError } from "./protocol.ts";
@@ -11,23 +11,21 @@ import { type FileSeen, type OpOutcome, OUTPUT_MAX, type UnitArgs, UnitError } f
 const CHUNK_BYTES = 256 * 1024;
 const MAX_LINES = 2000;
 const MAX_LINE_CHARS = 2000;
-/** Beyond this no line is added: the last one and a note still fit. */
+/** Leaves room for the last line and a note. */
 const MAX_OUTPUT_CHARS = OUTPUT_MAX - MAX_LINE_CHARS - 500;
-/** `MAX_LINE_CHARS` characters take at most this many bytes. */
 const MAX_LINE_BYTES = MAX_LINE_CHARS * 4;
-/** How far after a cut lines are still counted, to report the total. */
+/** Bytes after a cut in which lines are still counted, for the total. */
 const MAX_COUNT_BYTES = 16 * 1024 * 1024;
-/** The largest UTF-16 file, which is read whole. */
+/** UTF-16 files are read whole. */
 const MAX_WHOLE_BYTES = 64 * 1024 * 1024;
 const MAX_ENTRIES = 1000;
-/** A NUL in the first bytes marks a file as binary. */
+/** A NUL in these marks a file as binary. */
 const BINARY_PROBE_BYTES = 8 * 1024;
 const NEWLINE = 10;
 
-/** What an operation works with. */
 export interface OpContext {
   fs: RootedFs;
-  /** The working directory and the person's home directory, absolute and real. */
+  /** Absolute real paths of the working directory and the person's home. */
   workdir: string;
   home: string | undefined;
   /** What runs later because other files lead to it. */
@@ -40,7 +38,7 @@ export function looksBinary(start: Uint8Array): boolean {
   return !isUtf16(start) && start.subarray(0, BINARY_PROBE_BYTES).includes(0);
 }
 
-/** `stat {path}`: the kind and size of what is at a path; symlinks are followed. */
+/** `stat {path}`: kind and size; follows symlinks. */
 export function stat({ fs }: OpContext, args: UnitArgs): string {
   const path = args.string("path");
   const { kind, size } = fs.stat(path);
@@ -48,10 +46,11 @@ export function stat({ fs }: OpContext, args: UnitArgs): string {
 }
 
 /**
- * `read_file {path, offset?, limit?}`: the text unchanged, from a line on, followed by a note if
- * there is more; an image or a PDF as a whole.
+ * `read_file {path, offset?, limit?}`: the unchanged text from a line on, and a note if there is
+ * more; an image or a PDF as a whole.
  *
- * @throws {UnitError} for another binary file, one that is too large for a model, an offset past the end, or a file that changes meanwhile
+ * @throws {UnitError} for another binary file, one that is too large for a model, an offset past
+ * the end, or a file that changes meanwhile
  */
 export async function readFile({ fs, pace }: OpContext, args: UnitArgs): Promise<OpOutcome> {
   const path = args.string("path");
@@ -118,7 +117,6 @@ function readMedia(fs: RootedFs, path: string, head: MediaHead, first: FileStat)
   return { output, media: [{ media_type, name, data }], files: [{ path, version }] };
 }
 
-/** Converts a UTF-16 file to UTF-8. */
 function utf8Of(fs: RootedFs, path: string, size: number): Uint8Array<ArrayBuffer> {
   if (size > MAX_WHOLE_BYTES) {
     throw new UnitError(`${path}: is too large for UTF-16 (${size} bytes)`);
@@ -130,13 +128,13 @@ function utf8Of(fs: RootedFs, path: string, size: number): Uint8Array<ArrayBuffe
   return new TextEncoder().encode(file.text);
 }
 
-/** Picks lines out of a stream of bytes, in memory no larger than the result. */
+/** Picks lines out of a stream, in memory no larger than the result. */
 class LineWindow {
   /** Lines kept. */
   taken = 0;
-  /** Bytes seen after the last line kept. */
+  /** Bytes seen after the last kept line. */
   bytesPastEnd = 0;
-  /** Decodes a line; set before the first one. */
+  /** Decodes a line; set it before the first. */
   decode: ReturnType<typeof lineDecoder> = lineDecoder(new Uint8Array());
   #parts: string[] = [];
   #outputChars = 0;
@@ -149,7 +147,7 @@ class LineWindow {
 
   constructor(readonly offset: number, readonly limit: number) {}
 
-  /** The lines seen so far; after {@linkcode finish} the lines of the file. */
+  /** Lines so far; after {@linkcode finish} of the whole file. */
   get total(): number {
     return this.#line - 1;
   }
@@ -170,7 +168,7 @@ class LineWindow {
     this.#finished = true;
   }
 
-  /** Returns the kept lines, and a note when the file has more. */
+  /** Returns the kept lines, and a note if the file has more. */
   text(): string {
     const text = this.#parts.join("");
     const last = this.offset + this.taken - 1;
@@ -180,7 +178,7 @@ class LineWindow {
     return `${text}${gap}[lines ${this.offset}–${last}${of}; continue with offset ${last + 1}]`;
   }
 
-  /** Whether {@linkcode text} is the whole file, each line unchanged. */
+  /** Whether {@linkcode text} is the whole file, unchanged. */
   get whole(): boolean {
     return this.#finished && this.offset + this.taken - 1 === this.total && !this.#cut;
   }
@@ -198,7 +196,7 @@ class LineWindow {
     }
     const room = MAX_LINE_BYTES - this.#keptBytes;
     if (room <= 0) return;
-    // A copy, because the chunk's buffer is reused.
+    // The chunk's buffer is reused.
     this.#kept.push(bytes.slice(0, room));
     this.#keptBytes += Math.min(room, bytes.length);
   }
@@ -263,7 +261,27 @@ function entryLine({ name, kind, size, target }: FileEntry): string {
   }
 }
 
-/** Orders by code units, the same on every system. */
+/** Returns the kind of what is at a path; undefined if it is missing or not accessible. */
+export function kindAt(fs: RootedFs, path: string): FileKind | undefined {
+  try {
+    return fs.stat(path).kind;
+  } catch (error) {
+    if (error instanceof RootedError) return undefined;
+    throw error;
+  }
+}
+
+/** Returns the entries of a directory; none if it is missing or not accessible. */
+export function entriesAt(fs: RootedFs, path: string): FileEntry[] {
+  try {
+    return fs.list(path);
+  } catch (error) {
+    if (error instanceof RootedError) return [];
+    throw error;
+  }
+}
+
+/** Compares by code units, the same on every system. */
 export function byText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -1,23 +1,23 @@
 /**
- * Remembers what each conversation last saw of its files: a session's, or one of its subagents'. A
- * write is refused when a person, a command or another conversation has changed the file since.
+ * Remembers what each conversation, a session's or a subagent's, last saw of its files. A write is
+ * refused if anyone else has changed the file since.
  */
 import { isAbsolute, join, normalize } from "@std/path";
 import type { FileChanged, FileSeen, UnitResult } from "./protocol.ts";
 
-/** The most files remembered, over all sessions; the one noted longest ago is forgotten first. */
+/** Over all sessions; the oldest is forgotten first. */
 const FILES_MAX = 5_000;
-/** The most characters of their texts. */
+/** Characters of all texts. */
 const CHARS_MAX = 8 * 1024 * 1024;
-/** The longest difference that a model is shown, in characters. */
+/** Longest difference shown to a model, in characters. */
 const SHOWN_MAX = 8 * 1024;
 
 export class KnownFiles {
-  /** In the order in which they were noted, the oldest first. */
+  /** Oldest first. */
   readonly #files = new Map<string, FileSeen>();
   #chars = 0;
 
-  /** Returns what a conversation last saw of these files; the paths are as its call names them. */
+  /** Returns what a conversation last saw of these files, by the paths in its call. */
   of(reader: string, workdir: string, paths: readonly string[]): FileSeen[] {
     return paths.flatMap((path) => {
       const seen = this.#files.get(keyOf(reader, workdir, path));
@@ -52,7 +52,7 @@ function keyOf(reader: string, workdir: string, path: string): string {
 /**
  * Describes to a model how a file has changed since it was last read.
  *
- * @returns the text, and whether it shows the whole change: if so, the file counts as read
+ * @returns the text, and whether it shows the whole change, so that the file counts as read
  */
 export async function describeChange(
   { path, before, now }: FileChanged,

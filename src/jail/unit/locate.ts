@@ -1,23 +1,22 @@
-/** Which file a model means by a path that is not there as it stands. */
+/** Finds the file that a model means by a path that does not exist as given. */
 import { lineOf } from "../../base/edits/views.ts";
 import { RootedError, type RootedFs } from "../rooted.ts";
-import type { OpContext } from "./files.ts";
+import { entriesAt, kindAt, type OpContext } from "./files.ts";
 import { type OpOutcome, type UnitArgs, UnitError } from "./protocol.ts";
 
-/** A path as it is on disk. */
 export interface Located {
   path: string;
-  /** Says that it is another one than the one given. */
+  /** Says that it differs from the given path. */
   note?: string;
 }
 
-/** How many names a refusal gives. */
+/** Names in a refusal. */
 const NAMED_MAX = 5;
 
 /**
  * `locate {paths, home?}`: each path as it is on disk, as JSON: a list of {@linkcode Located}.
  *
- * @throws {UnitError} where several names look like one that is not there
+ * @throws {UnitError} if several names look like a missing one
  */
 export function locate({ fs }: OpContext, args: UnitArgs): OpOutcome {
   const home = args.optionalString("home");
@@ -28,7 +27,7 @@ function located(fs: RootedFs, given: string, home: string | undefined): Located
   if (/^~(?=\/|$)/.test(given) && home === undefined) {
     throw new UnitError(`${given}: "~" is not known here; use a path inside the working directory`);
   }
-  // "~" is the home directory also where something has that name.
+  // "~" is the home directory, even if a file has that name.
   if (!given.startsWith("~") && isThere(fs, given)) return { path: given };
   const path = plainPath(given, home);
   if (path !== given && (isThere(fs, path) || isOutside(fs, path))) return { path };
@@ -39,7 +38,7 @@ function located(fs: RootedFs, given: string, home: string | undefined): Located
   return found === undefined ? { path } : noted(given, found);
 }
 
-/** An address of a file, or a path in the home directory, as a path. */
+/** Resolves a `file:` address or a path that begins with `~`. */
 function plainPath(path: string, home: string | undefined): string {
   if (home !== undefined && /^~(?=\/|$)/.test(path)) return home + path.slice(1);
   const [, encoded] = path.match(/^file:(?:\/\/(?:localhost)?)?(\/.*)$/i) ?? [];
@@ -51,7 +50,7 @@ function plainPath(path: string, home: string | undefined): string {
   }
 }
 
-/** What a path was before a shell's escapes, quotes, or the separators of Windows. */
+/** Undoes a shell's escapes or quotes, or the separators of Windows. */
 function* otherForms(path: string): Generator<string> {
   const [, , quoted] = path.match(/^(["'`])(.+)\1$/s) ?? [];
   if (quoted !== undefined) yield quoted;
@@ -60,7 +59,7 @@ function* otherForms(path: string): Generator<string> {
   if (path.includes("\\")) yield path.replaceAll("\\", "/");
 }
 
-/** Whether a path is there, or could be made in a directory that is. */
+/** Reports whether a path or its first directory exists. */
 function startsThere(fs: RootedFs, path: string): boolean {
   if (isThere(fs, path)) return true;
   const slash = path.indexOf("/", 1);
@@ -68,10 +67,8 @@ function startsThere(fs: RootedFs, path: string): boolean {
 }
 
 /**
- * Follows a path part by part. A part that is not there is the one that looks the same: with other
- * blanks, quotes or dashes, or its accents composed in another way.
- *
- * @returns undefined where no part looks like another one
+ * Follows a path part by part, and replaces a missing part by a name that looks the same: with
+ * other blanks, quotes or dashes, or other composed accents. @returns undefined without such a name
  */
 function lookalike(fs: RootedFs, path: string): string | undefined {
   let relative: string;
@@ -96,7 +93,8 @@ function lookalike(fs: RootedFs, path: string): string | undefined {
 
 function sameLook(fs: RootedFs, directory: string, part: string): string | undefined {
   const look = lineOf(part);
-  const alike = namesIn(fs, directory).filter((name) => lineOf(name) === look).sort();
+  const alike = entriesAt(fs, directory || ".").map(({ name }) => name)
+    .filter((name) => lineOf(name) === look).sort();
   if (alike.length <= 1) return alike[0];
   const names = alike.slice(0, NAMED_MAX).map(spelled).join(", ");
   throw new UnitError(
@@ -108,7 +106,7 @@ function noted(given: string, path: string): Located {
   return { path, note: `[${JSON.stringify(given)} is not there; ${spelled(path)} is meant]` };
 }
 
-/** A name with its characters that look like others as escapes. */
+/** Writes a name with escapes for ambiguous characters. */
 function spelled(name: string): string {
   return JSON.stringify(name).replace(
     /[\p{Zs}\p{Pi}\p{Pf}\p{Pd}\p{M}\p{Cf}]/gu,
@@ -117,27 +115,15 @@ function spelled(name: string): string {
 }
 
 function isThere(fs: RootedFs, path: string): boolean {
-  return reasonAgainst(fs, path) === undefined;
+  return kindAt(fs, path) !== undefined;
 }
 
 function isOutside(fs: RootedFs, path: string): boolean {
-  return reasonAgainst(fs, path) === "outside";
-}
-
-function reasonAgainst(fs: RootedFs, path: string): string | undefined {
   try {
     fs.stat(path);
+    return false;
   } catch (error) {
-    if (error instanceof RootedError) return error.reason;
-    throw error;
-  }
-}
-
-function namesIn(fs: RootedFs, directory: string): string[] {
-  try {
-    return fs.list(directory || ".").map(({ name }) => name);
-  } catch (error) {
-    if (error instanceof RootedError) return [];
+    if (error instanceof RootedError) return error.reason === "outside";
     throw error;
   }
 }

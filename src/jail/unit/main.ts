@@ -1,8 +1,7 @@
 /**
- * The entry point of a jailed unit: a worker that runs a model's file tools. It has no permission
- * for any file; it accesses them through the kernel, which keeps each call below its working
- * directory. If the kernel cannot do that, the unit may read and write one working directory and
- * serves only that one.
+ * The entry point of a jailed unit: a worker that runs a model's file tools. It has no file
+ * permissions; the kernel keeps each call below its working directory. If the kernel cannot, the
+ * unit may read and write one working directory and serves only that one.
  */
 import { chooseRooted, kernelRooted, type Rooted, RootedError } from "../rooted.ts";
 import { collectGarbage } from "../../os/memory.ts";
@@ -21,9 +20,7 @@ import {
 } from "./protocol.ts";
 import { glob, grep } from "./search.ts";
 
-/**
- * The parts of a worker's global scope that are used here; the library's types describe a window.
- */
+/** Used parts of a worker's global scope; the library's types describe a window. */
 interface UnitScope {
   onmessage: ((event: MessageEvent<UnitRequest>) => void) | null;
   postMessage(message: UnitResponse): void;
@@ -45,7 +42,7 @@ const OPERATIONS: Record<
   grep,
 };
 
-/** Returns the files of a working directory, if this unit serves it. */
+/** Returns undefined for a directory that this unit does not serve. */
 type OpenRooted = (workdir: string) => Rooted | undefined;
 
 function serve(scope: UnitScope): void {
@@ -66,8 +63,7 @@ function serve(scope: UnitScope): void {
       case "start":
         home = data.home;
         open = data.workdir === undefined ? kernelRooted() : only(data.workdir);
-        // The C library is open now, if that was allowed; from here on nothing can load another
-        // one.
+        // The C library is open by now. Nothing can load another one afterwards.
         Deno.permissions.revokeSync({ name: "ffi" });
         scope.postMessage({ type: "ready", roams: data.workdir === undefined && !!open });
         break;

@@ -2,10 +2,10 @@
 import vm from "node:vm";
 import { UnitError } from "./protocol.ts";
 
-/** How long an operation may block the unit's thread, in ms. */
+/** Time an operation may block the unit's thread. */
 const SLICE_MS = 10;
 
-/** Lets other calls of the unit run regularly, and ends an operation that was cancelled. */
+/** Lets other calls run regularly, and ends a cancelled operation. */
 export class Pace {
   readonly #signal: AbortSignal;
   #since = performance.now();
@@ -14,14 +14,10 @@ export class Pace {
     this.#signal = signal;
   }
 
-  /**
-   * Await this in every iteration of a loop that may be long.
-   *
-   * @throws {UnitError} when the call was cancelled
-   */
+  /** Call it in each iteration of a long loop. @throws {UnitError} when the call was cancelled */
   async step(): Promise<void> {
     if (performance.now() - this.#since < SLICE_MS) return;
-    // A timer, not a promise: messages arrive only when the event loop turns.
+    // A timer, because messages arrive only when the event loop turns.
     await new Promise((resolve) => setTimeout(resolve, 0));
     this.#since = performance.now();
     if (this.#signal.aborted) throw new UnitError("cancelled");
@@ -32,11 +28,10 @@ const HOOK = Symbol.for("svc.unit.within");
 const script = new vm.Script(`globalThis[Symbol.for("svc.unit.within")]()`);
 
 /**
- * Runs something that may take forever, such as a regular expression that backtracks, for a limited
- * time. `Worker.terminate` does not interrupt running code (in Deno 2.7 its thread would keep
- * running), but the timeout of a script does.
+ * Runs `work` for a limited time, such as a regular expression that may backtrack forever.
+ * `Worker.terminate` does not interrupt running code (Deno 2.7), but a script's timeout does.
  *
- * @returns what `work` returns, or `undefined` when it was interrupted
+ * @returns what `work` returns, or `undefined` after a timeout
  */
 export function within<T>(ms: number, work: () => T): T | undefined {
   const holder = globalThis as unknown as Record<symbol, unknown>;

@@ -1,8 +1,11 @@
-/** Patterns of models: JavaScript's regular expressions with what others know, and globs. */
+/**
+ * Models' patterns: globs, and JavaScript's regular expressions with features of other dialects.
+ */
 import { globToRegExp } from "@std/path";
-import { RootedError, type RootedFs } from "../rooted.ts";
+import type { RootedFs } from "../rooted.ts";
+import { kindAt } from "./files.ts";
 
-/** The classes of POSIX, as they stand in brackets. */
+/** POSIX classes, as they stand in brackets. */
 const CLASSES: Readonly<Record<string, string>> = {
   alpha: "a-zA-Z",
   digit: "0-9",
@@ -18,13 +21,13 @@ const CLASSES: Readonly<Record<string, string>> = {
   print: "\\x20-\\x7e",
   graph: "\\x21-\\x7e",
 };
-/** The beginning and the end of a word; some write them for the characters themselves. */
+/** Word boundaries; some models mean the plain characters. */
 const WORD_ENDS: Readonly<Record<string, string>> = {
   "\\<": "(?:\\b(?=\\w)|<)",
   "\\>": "(?:\\b(?<=\\w)|>)",
 };
 
-/** The source of a regular expression with classes of POSIX and ends of words in JavaScript. */
+/** Translates POSIX classes and word boundaries to JavaScript. */
 export function translated(source: string): string {
   let made = "";
   let in_class = false;
@@ -40,17 +43,16 @@ export function translated(source: string): string {
   return made;
 }
 
-/** A glob as it is searched for. */
 export interface Glob {
   /** Matches paths relative to the start. */
   matchers: RegExp[];
-  /** What it names as it stands: `src/[id]` is a glob, and can be a directory. */
+  /** The kind of the path spelled like the glob: `src/[id]` may be a directory. */
   literal?: "file" | "directory";
 }
 
 const OPTIONS = { extended: true, globstar: true } as const;
 
-/** Reads a glob. The parts at its beginning that are there as they stand are names as well. */
+/** Parses a glob. Its first parts also count as names if paths spelled like them exist. */
 export function globOf(fs: RootedFs, start: string, pattern: string): Glob {
   const parts = pattern.split("/");
   let at = start;
@@ -58,7 +60,7 @@ export function globOf(fs: RootedFs, start: string, pattern: string): Glob {
   let named = 0;
   while (named < parts.length && !/^\*+$/.test(parts[named])) {
     const next = at === "" ? parts[named] : `${at}/${parts[named]}`;
-    const found = kindOf(fs, next);
+    const found = kindAt(fs, next || ".");
     if (found === undefined) break;
     [at, kind] = [next, found];
     named++;
@@ -75,13 +77,4 @@ export function globOf(fs: RootedFs, start: string, pattern: string): Glob {
 
 function escaped(name: string): string {
   return name.replace(/[[\](){}?*+@!\\|^$.]/g, "\\$&");
-}
-
-function kindOf(fs: RootedFs, path: string): string | undefined {
-  try {
-    return fs.stat(path || ".").kind;
-  } catch (error) {
-    if (error instanceof RootedError) return undefined;
-    throw error;
-  }
 }

@@ -1,11 +1,10 @@
 /**
- * The daemon's side of the jailed units: assigns calls to units and decides how many units there
- * are.
+ * The daemon's side of the jailed units: assigns calls to units and decides how many there are.
  *
  * Units are reused, because each Worker that ends leaks two descriptors and some memory (Deno
  * 2.7.11, also with `self.close()`). If the kernel keeps paths below a directory, a unit has no
- * permission for any file and each call names its directory. Otherwise a unit's permissions name
- * one directory, and it serves only that one.
+ * file permissions and each call names its directory. Otherwise a unit has permissions for one
+ * directory and serves only that one.
  */
 import { startWorker } from "../../os/start.ts";
 import { LIBC_PATHS } from "../../os/libc.ts";
@@ -13,31 +12,25 @@ import type { UnitOp, UnitRequest, UnitResponse, UnitResult } from "./protocol.t
 
 export type { UnitOp, UnitResult } from "./protocol.ts";
 
-/** The directory of an operation. */
 export interface UnitScope {
   session_id: string;
-  /** An absolute real path. */
   workdir: string;
   /** Absolute real paths inside the workdir that tools cannot see. */
   hidden: readonly string[];
 }
 
-/** Options of a {@linkcode UnitPool}. */
 export interface UnitPoolOptions {
-  /** The most units alive at once. */
+  /** Units alive at once. */
   max: number;
-  /** After this time without a call, in ms, a unit collects garbage, or ends if others are left. */
+  /** A unit idle for this long collects garbage, or ends if others are left. */
   idle_ms: number;
-  /** The time limit of a call, in ms; default: 60,000. */
+  /** Time limit of a call. Default: 60,000. */
   deadline_ms?: number;
-  /**
-   * How long all units must have been busy with one call before another one is started, in ms;
-   * default: 200.
-   */
+  /** Another unit is started when all have been busy with one call for this long. Default: 200. */
   patience_ms?: number;
   /** Called when no unit has had a call for `idle_ms`. */
   onRest?: () => void;
-  /** Real path of the person's home directory, where some files run for their place. */
+  /** Real path of the person's home directory. */
   home?: string;
   /** The unit's module, for tests. */
   entry?: URL;
@@ -47,11 +40,11 @@ const DEADLINE_MS = 60_000;
 /** Longer than nearly all calls, and than the start of a unit. */
 const PATIENCE_MS = 200;
 /**
- * A call that was given up is asked to stop; a unit that has not stopped by then is terminated.
- * Longer than the time limit of a regular expression.
+ * A unit that has not stopped an abandoned call by then is terminated. Longer than the time limit
+ * of a regular expression.
  */
 const STOP_MS = 3000;
-/** How many idle units may end; later ones are kept, so that descriptors do not run out. */
+/** How many idle units may end. Later ones are kept, so that descriptors do not run out. */
 const ENDINGS_MAX = 64;
 
 interface Call {
@@ -63,15 +56,15 @@ interface Call {
   settle(outcome: UnitResult | Error): void;
 }
 
-/** Runs one call at a time, so that a call that hangs or crashes affects no other. */
+/** Runs one call at a time, so that a hang or crash affects no other. */
 interface Unit {
   worker: Worker;
-  /** The only directory that it can access; `undefined` when each call names its own. */
+  /** `undefined` if each call names its own. */
   workdir: string | undefined;
   running?: Call;
   /** The call that it was asked to stop, until it has stopped. */
   stopping?: { id: number; timer: number };
-  /** When it received its current call or, if idle, finished the last one. */
+  /** When its current call began or, if idle, the last one ended. */
   since: number;
   /** Whether it has collected garbage since its last call. */
   rested: boolean;
@@ -102,21 +95,17 @@ export class UnitPool {
     this.#roaming = grantedLibc().length > 0;
   }
 
-  /** The number of units that are alive. */
   get size(): number {
     return this.#units.length;
   }
 
-  /** Whether no call is running or waiting. */
   get at_rest(): boolean {
     return this.#waiting.length === 0 && this.#units.every(isIdle);
   }
 
   /**
-   * Runs an operation in a unit. Calls wait for a free unit; another unit is started when all have
-   * been busy with one call for long and fewer than `max` are alive.
-   *
-   * If a unit crashes or exceeds the deadline, the result is `ok: false`.
+   * Runs an operation in a unit, once one is free. `ok: false` if the unit crashes or exceeds the
+   * deadline.
    *
    * @param args as the model sent them; the unit checks them
    * @throws {DOMException} `AbortError` when the signal is aborted
@@ -141,10 +130,13 @@ export class UnitPool {
     });
   }
 
+  #calls(): Call[] {
+    return [...this.#waiting, ...this.#units.flatMap(({ running }) => running ?? [])];
+  }
+
   /** Gives up the calls of a session; they return `ok: false`. */
   closeSession(session_id: string): void {
-    const running = this.#units.map((unit) => unit.running).filter((call) => call !== undefined);
-    for (const call of [...this.#waiting, ...running]) {
+    for (const call of this.#calls()) {
       if (call.scope.session_id === session_id) {
         this.#giveUp(call, failure("the session has ended"));
       }
@@ -154,8 +146,7 @@ export class UnitPool {
   /** Ends all units; running and waiting calls return `ok: false`. */
   close(): void {
     this.#closed = true;
-    const running = this.#units.map((unit) => unit.running).filter((call) => call !== undefined);
-    for (const call of [...this.#waiting, ...running]) {
+    for (const call of this.#calls()) {
       call.settle(failure("the file tools are closed"));
     }
     this.#waiting = [];
@@ -163,7 +154,6 @@ export class UnitPool {
     clearTimeout(this.#timer);
   }
 
-  /** Assigns waiting calls to units, in order, while units are available. */
   #dispatch(): void {
     const waiting = this.#waiting;
     this.#waiting = [];
@@ -176,10 +166,10 @@ export class UnitPool {
     this.#schedule();
   }
 
-  /** @returns `undefined` when the call has to wait */
+  /** @returns `undefined` if the call has to wait */
   #unitFor({ scope: { workdir } }: Call): Unit | Error | undefined {
     const fitting = this.#fitting(workdir);
-    // The most recently used one is the least likely to be paged out, and the others can rest.
+    // The most recently used one is least likely to be paged out, and the others can rest.
     const free = fitting.findLast(isIdle);
     if (free !== undefined) return free;
     if (fitting.length > 0 && performance.now() < this.#growsAt(fitting)) return undefined;
@@ -200,14 +190,14 @@ export class UnitPool {
     return this.#units.filter((unit) => unit.workdir === undefined || unit.workdir === workdir);
   }
 
-  /** Returns when another unit is started for a call because these have been busy for too long. */
+  /** Returns when these have been busy for so long that another unit is started. */
   #growsAt(fitting: Unit[]): number {
     return Math.max(this.#lastStart, ...fitting.map((unit) => unit.since)) +
       this.#options.patience_ms;
   }
 
   #start(workdir: string | undefined): Unit {
-    // Prevents a failing start from being repeated with every call.
+    // Keeps a failing start from repeating with every call.
     this.#lastStart = performance.now();
     const worker = startWorker("the file tools", this.#options.entry, {
       type: "module",
@@ -217,7 +207,7 @@ export class UnitPool {
     const unit: Unit = { worker, workdir, since: performance.now(), rested: false };
     worker.onmessage = ({ data }: MessageEvent<UnitResponse>) => this.#receive(unit, data);
     worker.onerror = (event) => {
-      // If it were unhandled, it would end the daemon.
+      // Unhandled, it would end the daemon.
       event.preventDefault();
       this.#crashed(unit, event.message);
     };
@@ -272,8 +262,8 @@ export class UnitPool {
   }
 
   /**
-   * This kernel cannot keep paths below a directory: from here on units are limited by
-   * permissions, one directory each.
+   * This kernel cannot keep paths below a directory: from now on, units have permissions for one
+   * directory each.
    */
   #settleDown(unit: Unit): void {
     this.#roaming = false;
@@ -311,9 +301,7 @@ export class UnitPool {
     this.#units = this.#units.filter((other) => other !== unit);
   }
 
-  /**
-   * Sets the pool's only timer to when a call has waited too long or a unit has been idle too long.
-   */
+  /** Sets the only timer to the next time that a call has waited or a unit was idle too long. */
   #schedule(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -333,7 +321,7 @@ export class UnitPool {
     Deno.unrefTimer(this.#timer);
   }
 
-  /** Ends the units that have been idle too long; one is kept and collects garbage. */
+  /** Ends units idle for too long; keeps one, which collects garbage. */
   #rest(): void {
     // A timer may fire a little early.
     const due = performance.now() - this.#options.idle_ms + 1;
@@ -350,9 +338,9 @@ export class UnitPool {
 }
 
 /**
- * Returns where the unit's module is. From source it is beside this one. In a bundle, `deno bundle`
- * keeps the entry's path below the output folder and puts everything else, including this module,
- * into `main.js` and the chunks at its top.
+ * Returns the URL of the unit's module. From source it is beside this one. `deno bundle` keeps the
+ * entry's path below the output folder, but puts all else, including this module, into `main.js`
+ * and chunks at its top.
  *
  * @param base the URL of this module as it runs
  */
@@ -362,8 +350,8 @@ export function unitEntry(base: string): URL {
 }
 
 /**
- * Returns a unit's permissions: the C library until it has opened it, and its directory if it
- * serves only one.
+ * Returns a unit's permissions: the C library until it is open, and its directory if it serves only
+ * one.
  */
 function jail(workdir: string | undefined): Deno.PermissionOptions {
   const libc = grantedLibc();

@@ -4,27 +4,23 @@ import type { FileChange } from "../../base/edits/changes.ts";
 import type { Media } from "../../base/media.ts";
 import type { Later, Leads } from "../runs_later.ts";
 
-/** The most characters of an output that go to the model and into the journal. */
+/** Characters of an output for the model and the journal. */
 export const OUTPUT_MAX = 48 * 1024;
 
-/** The operations of a unit; those of a tool have the tool's name. */
-export const UNIT_OPS = [
-  "stat",
-  "locate",
-  "read_file",
-  "read_text",
-  "write_file",
-  "edit_file",
-  "apply_patch",
-  "list_dir",
-  "glob",
-  "grep",
-] as const;
+/** Operations of a tool have the tool's name. */
+export type UnitOp =
+  | "stat"
+  | "locate"
+  | "read_file"
+  | "read_text"
+  | "write_file"
+  | "edit_file"
+  | "apply_patch"
+  | "list_dir"
+  | "glob"
+  | "grep";
 
-/** One of the operations. */
-export type UnitOp = typeof UNIT_OPS[number];
-
-/** The result of an operation; an expected failure is `ok: false` with a sentence in `output`. */
+/** An expected failure is `ok: false` with a sentence in `output`. */
 export interface UnitResult {
   ok: boolean;
   output: string;
@@ -34,16 +30,15 @@ export interface UnitResult {
   media?: readonly Media[];
   /** Why nothing was written. */
   changed?: FileChanged;
-  /** What a call that was only tried would change. */
+  /** What a dry call would change. */
   changes?: FileChange[];
 }
 
-/** The result of an operation that succeeded. */
 export type OpOutcome = Omit<UnitResult, "ok">;
 
 /** The state of a file when it was read or written. */
 export interface FileSeen {
-  /** As the call named it. */
+  /** As in the call. */
   path: string;
   /** Identifies the file's state. */
   version: string;
@@ -54,15 +49,15 @@ export interface FileSeen {
 /** A file that has changed since it was last seen. */
 export interface FileChanged {
   path: string;
-  /** The text that was seen, if it was remembered. */
+  /** The text that was seen, if remembered. */
   before?: string;
   /** The current state, unless the text is long. */
   now?: FileSeen;
 }
 
 /**
- * Daemon to unit. `start` comes first and once: with the person's home directory, and with the
- * unit's only directory, or without one for a unit that gets the directory with each call. `rest` asks it to free memory.
+ * Daemon to unit. `start` comes first, with the person's home and the unit's only directory, if it
+ * has just one. `rest` asks it to free memory.
  */
 export type UnitRequest =
   | { type: "start"; workdir: string | undefined; home: string | undefined }
@@ -78,15 +73,15 @@ export type UnitRequest =
   | { type: "rest" };
 
 /**
- * Unit to daemon. Every call gets one `result`, even a cancelled one. `roams` is whether the unit
- * can serve any directory.
+ * Unit to daemon. Every call gets one `result`, even if cancelled. `roams`: can serve any
+ * directory.
  */
 export type UnitResponse =
   | { type: "ready"; roams: boolean }
   | { type: "rested" }
   | ({ type: "result"; id: number } & UnitResult);
 
-/** An expected failure of an operation; its message is for the model. */
+/** An expected failure; its message is for the model. */
 export class UnitError extends Error {
   constructor(message: string, readonly changed?: FileChanged) {
     super(message);
@@ -94,7 +89,7 @@ export class UnitError extends Error {
   }
 }
 
-/** The arguments of a call, read one by one; an invalid one throws a {@linkcode UnitError}. */
+/** The arguments of a call. Reading an invalid one throws a {@linkcode UnitError}. */
 export class UnitArgs {
   readonly #values: Record<string, unknown>;
 
@@ -105,21 +100,18 @@ export class UnitArgs {
     this.#values = args as Record<string, unknown>;
   }
 
-  /** A required string, or `fallback` if one is given. */
   string(name: string, fallback?: string): string {
     const value = this.#values[name] ?? fallback;
     if (typeof value !== "string") throw new UnitError(`"${name}" must be a string`);
     return value;
   }
 
-  /** A string; `undefined` when it is missing. */
   optionalString(name: string): string | undefined {
     return this.#values[name] === undefined || this.#values[name] === null
       ? undefined
       : this.string(name);
   }
 
-  /** A list of strings. */
   strings(name: string): string[] {
     const value = this.#values[name];
     if (!Array.isArray(value) || value.some((each) => typeof each !== "string")) {
@@ -137,7 +129,7 @@ export class UnitArgs {
     return Math.min(value, max);
   }
 
-  /** A list of objects, each read like these arguments; `undefined` when it is missing. */
+  /** A list of objects; `undefined` if missing. */
   list(name: string): UnitArgs[] | undefined {
     const value = this.#values[name];
     if (value === undefined || value === null) return undefined;
@@ -145,19 +137,18 @@ export class UnitArgs {
     return value.map((item) => new UnitArgs(item));
   }
 
-  /** The files as the model last saw them, by the paths in this call; set by the daemon itself. */
+  /** The files as the model last saw them, by the paths in this call. The daemon sets it. */
   seen(): Map<string, FileSeen> {
     const files = this.#values.seen as FileSeen[] | undefined;
     return new Map(files?.map((file) => [file.path, file]));
   }
 
-  /** What runs later because other files lead to it; set by the daemon itself. */
+  /** What runs later because other files lead to it. The daemon sets it. */
   leads(): Leads | undefined {
     const leads = this.#values.leads as [string, Later][] | undefined;
     return leads && new Map(leads);
   }
 
-  /** These arguments with more values. */
   with(values: Record<string, unknown>): UnitArgs {
     return new UnitArgs({ ...this.#values, ...values });
   }

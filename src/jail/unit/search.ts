@@ -2,7 +2,7 @@
 import { globToRegExp } from "@std/path";
 import { shownText } from "../../base/edits/encoding.ts";
 import { RootedError, type RootedFs } from "../rooted.ts";
-import { cutChars, looksBinary, type OpContext } from "./files.ts";
+import { cutChars, kindAt, looksBinary, type OpContext } from "./files.ts";
 import { within } from "./pace.ts";
 import { globOf, translated } from "./pattern.ts";
 import { type UnitArgs, UnitError } from "./protocol.ts";
@@ -14,9 +14,9 @@ const MAX_MATCHES = 2000;
 const MAX_LINE_CHARS = 500;
 const MAX_FILE_BYTES = 5 * 1024 * 1024;
 const PROBE_BYTES = 64 * 1024;
-/** How long a pattern may run on one file or one path. */
+/** Time for a pattern on one file or path. */
 const MATCH_MS = 2000;
-/** How many skipped files a note names. */
+/** Skipped files named in a note. */
 const MAX_NAMED = 5;
 
 /** `glob {pattern, path?}`: the files below `path` whose path matches, sorted, one per line. */
@@ -26,13 +26,14 @@ export async function glob({ fs, pace }: OpContext, args: UnitArgs): Promise<str
   const { matchers, literal } = globOf(fs, start, pattern);
   const skip = start === "" ? 0 : start.length + 1;
   const named = start === "" ? pattern : `${start}/${pattern}`;
-  // It may lie in what a walk leaves out.
+  // A walk could leave it out.
   if (literal !== undefined) return literal === "file" ? named : `${named}/`;
+  const matches = (below: string) => matchers.some((each) => test(each, below, pattern));
   const paths: string[] = [];
   for (const { path, kind } of walk(fs, start)) {
     await pace.step();
-    if (kind === "directory" || !testAny(matchers, path.slice(skip), pattern)) continue;
-    if (kind === "symlink" && !leadsToFile(fs, path)) continue;
+    if (kind === "directory" || !matches(path.slice(skip))) continue;
+    if (kind === "symlink" && kindAt(fs, path) !== "file") continue;
     if (paths.length === MAX_PATHS) {
       paths.push(`[stopped at ${MAX_PATHS} files; use a narrower pattern]`);
       break;
@@ -46,16 +47,12 @@ export async function glob({ fs, pace }: OpContext, args: UnitArgs): Promise<str
 
 function globPattern(fs: RootedFs, given: string, start: string): string {
   if (given === "" || given.includes("\0")) throw new UnitError(`"pattern" is not a glob`);
-  // The same rules as for a path: it may be absolute, and must not lead out.
+  // As for a path: it may be absolute, and must not lead out.
   const pattern = fs.relative(given);
   const absolute = given.startsWith("/");
   if (!absolute || start === "") return pattern;
   if (!pattern.startsWith(`${start}/`)) throw new UnitError(`"pattern" is outside "path"`);
   return pattern.slice(start.length + 1);
-}
-
-function testAny(matchers: readonly RegExp[], path: string, pattern: string): boolean {
-  return matchers.some((matcher) => test(matcher, path, pattern));
 }
 
 function test(matcher: RegExp, path: string, pattern: string): boolean {
@@ -64,15 +61,6 @@ function test(matcher: RegExp, path: string, pattern: string): boolean {
     throw new UnitError(`the pattern ${pattern} takes too long; simplify it`);
   }
   return matches;
-}
-
-function leadsToFile(fs: RootedFs, path: string): boolean {
-  try {
-    return fs.stat(path).kind === "file";
-  } catch (error) {
-    if (error instanceof RootedError) return false;
-    throw error;
-  }
 }
 
 /**
@@ -122,12 +110,12 @@ function includeRule(include: string | undefined): (path: string) => boolean {
   const whole = include.includes("/");
   return (path) => {
     const subject = whole ? path : path.slice(path.lastIndexOf("/") + 1);
-    // A name may have characters that mean something in a glob.
+    // A name may contain glob characters.
     return subject === include || test(matcher, subject, include);
   };
 }
 
-/** The matches of one grep over several files. */
+/** The matches of one grep. */
 class Search {
   readonly #fs: RootedFs;
   readonly #pattern: RegExp;
@@ -177,7 +165,7 @@ class Search {
     return lines.join("\n");
   }
 
-  /** Returns the text of a file; `undefined` if it is skipped. */
+  /** `undefined` if the file is skipped. */
   #read(path: string, named: boolean): string | undefined {
     try {
       const { bytes, stat } = this.#fs.read(path, 0, this.#probe);
@@ -222,7 +210,7 @@ class Search {
   }
 }
 
-/** The part of a long line in which the match is. */
+/** The part of a long line around the match. */
 function shorten(line: string, { index, 0: { length } }: RegExpExecArray): string {
   if (line.length <= MAX_LINE_CHARS) return line;
   const before = Math.max(0, Math.min((MAX_LINE_CHARS - length) / 2, MAX_LINE_CHARS / 2));

@@ -1,19 +1,18 @@
 /** Walks a directory tree without the files that `.gitignore` excludes. */
 import ignore, { type Ignore } from "ignore";
 import { type FileEntry, RootedError, type RootedFs } from "../rooted.ts";
-import { byText } from "./files.ts";
+import { byText, entriesAt } from "./files.ts";
 
 const MAX_GITIGNORE_BYTES = 256 * 1024;
 
-/** The rules of one `.gitignore` and of those in the directories above it. */
+/** The rules of one `.gitignore` and of those above it. */
 interface Rules {
-  /** Its directory relative to the working directory, `""` or with a final slash. */
+  /** Relative to the working directory, `""` or with a final slash. */
   base: string;
   matcher: Ignore;
   above: Rules | undefined;
 }
 
-/** A file that {@linkcode walk} found. */
 export interface Found {
   /** Relative to the working directory. */
   path: string;
@@ -21,11 +20,9 @@ export interface Found {
 }
 
 /**
- * Yields everything below a directory except `.git`, hidden paths and files that a `.gitignore`
- * between the working directory and them excludes. Files are sorted by path; symlinks are not
- * followed.
- *
- * A directory that is excluded itself but named as `start` is searched.
+ * Yields everything below a directory, sorted by path, except `.git`, hidden paths, and files
+ * excluded by a `.gitignore` in the working directory or below. Does not follow symlinks. Searches
+ * `start` even if it is excluded itself.
  *
  * @param start relative to the working directory, `""` for itself
  * @throws {RootedError} when `start` cannot be listed; such directories below it are skipped
@@ -50,25 +47,15 @@ function* walkEntries(
     if (name === ".git" || kind === "other" || isIgnored(rules, prefix + key)) continue;
     const path = prefix + name;
     yield { path, kind };
-    if (kind === "directory") yield* walkEntries(fs, path, tryList(fs, path), rules);
+    if (kind === "directory") yield* walkEntries(fs, path, entriesAt(fs, path), rules);
   }
 }
 
-function tryList(fs: RootedFs, path: string): FileEntry[] {
-  try {
-    return fs.list(path);
-  } catch (error) {
-    if (error instanceof RootedError) return [];
-    throw error;
-  }
-}
-
-/** Returns the rules from the directories above `start`. */
 function rulesAbove(fs: RootedFs, start: string): Rules | undefined {
   let rules: Rules | undefined;
   let prefix = "";
   for (const part of start === "" ? [] : start.split("/")) {
-    rules = readRules(fs, prefix, tryList(fs, prefix || "."), rules);
+    rules = readRules(fs, prefix, entriesAt(fs, prefix || "."), rules);
     prefix += `${part}/`;
     if (isIgnored(rules, prefix)) return undefined;
   }

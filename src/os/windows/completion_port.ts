@@ -1,12 +1,12 @@
 /**
- * One wait for all overlapped operations of some pipes: on Windows Deno has four threads a core for
- * everything that blocks, so an operation must not hold one of its own.
+ * One wait for all overlapped operations of several pipes: on Windows, Deno has four threads a core
+ * for everything that blocks, so an operation must not hold its own.
  */
 import { openLibrary } from "./libraries.ts";
 
 const INVALID_HANDLE = -1n;
 const INFINITE = 0xffff_ffff;
-/** Of no operation: it only ends the wait. */
+/** Belongs to no operation: it only ends the wait. */
 const WAKE_UP = 0n;
 
 const KERNEL = {
@@ -21,14 +21,13 @@ const KERNEL = {
   CloseHandle: { parameters: ["isize"], result: "i32" },
 } as const;
 
-/** An operation that was announced to the port. */
 export interface Operation {
-  /** What the operation is to be started with, as its context. */
+  /** Pass it as the operation's context. */
   id: bigint;
   ended: Promise<void>;
 }
 
-/** A completion port, open as long as somebody uses it. */
+/** A completion port, open while it has users. */
 export class CompletionPort {
   readonly #library = openLibrary("kernel32", KERNEL);
   readonly #kernel = this.#library.symbols;
@@ -41,22 +40,21 @@ export class CompletionPort {
     this.#wait();
   }
 
-  /** Counts one more who uses it. */
   retain(): void {
     this.#users++;
   }
 
-  /** The last one who uses it closes it. */
+  /** The last user closes it. */
   release(): void {
     if (--this.#users === 0) this.#kernel.PostQueuedCompletionStatus(this.#port, 0, 0n, WAKE_UP);
   }
 
-  /** Has the ends of a handle's operations told here. */
+  /** Reports the ends of a handle's operations here. */
   attach(handle: bigint): void {
     this.#kernel.CreateIoCompletionPort(handle, this.#port, 0n, 0);
   }
 
-  /** Announces an operation that is about to be started. */
+  /** Announces an operation that is about to start. */
   announce(): Operation {
     const id = ++this.#last_id;
     const { promise: ended, resolve } = Promise.withResolvers<void>();
@@ -64,12 +62,12 @@ export class CompletionPort {
     return { id, ended };
   }
 
-  /** Takes an announced operation back that could not be started. */
+  /** Removes an operation that could not start. */
   withdraw({ id }: Operation): void {
     this.#pending.delete(id);
   }
 
-  /** Ends the operations of a handle that are under way. */
+  /** Ends a handle's running operations. */
   cancel(handle: bigint): void {
     this.#kernel.CancelIoEx(handle, null);
   }
@@ -84,11 +82,11 @@ export class CompletionPort {
     const context = new BigUint64Array(1);
     do {
       const into = new Uint8Array(context.buffer);
-      // How the operation went, its own status block says.
+      // The operation's own status block has its result.
       await this.#kernel.GetQueuedCompletionStatus(this.#port, bytes, key, into, INFINITE);
       this.#pending.get(context[0])?.();
       this.#pending.delete(context[0]);
-      // They are Windows's to write until here.
+      // Windows may write to them until here.
       bytes.fill(0);
       key.fill(0);
     } while (context[0] !== WAKE_UP);

@@ -1,6 +1,6 @@
 /**
- * Job objects: what a program starts belongs to its job, and ends with it. A job is found by the id of
- * the program's process, so that nobody has to carry it around.
+ * Job objects: a program's job includes all it starts, and ends with it. The process id identifies
+ * the job.
  */
 import { openLibrary } from "./libraries.ts";
 import { JOBOBJECT_EXTENDED_LIMIT_INFORMATION } from "./structures.ts";
@@ -12,7 +12,7 @@ const JOB_OBJECT_TERMINATE = 0x0008;
 const JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE = 0x2000;
 /** Of JOBOBJECTINFOCLASS. */
 const EXTENDED_LIMIT_INFORMATION_CLASS = 9;
-/** What the processes of a job that is ended end with. */
+/** For the processes of a terminated job. */
 const EXIT_CODE = 1;
 
 const SYMBOLS = {
@@ -29,11 +29,10 @@ const SYMBOLS = {
 } as const;
 
 /**
- * Puts a process into a job of its own, with all that it starts from now on. The job ends with this
- * process, however that ends.
+ * Puts a process and all it starts from now on into a job, which ends with this process.
  *
- * @returns what ends the job: whatever is still in it is killed. undefined when Windows refuses, as
- * for a process that has ended.
+ * @returns what ends the job and kills the rest; undefined if Windows refuses, as for an ended
+ * process
  */
 export function openJob(pid: number): (() => void) | undefined {
   const library = openLibrary("kernel32", SYMBOLS);
@@ -60,7 +59,7 @@ export function openJob(pid: number): (() => void) | undefined {
   close();
 }
 
-/** Kills everything in the job of a process. @returns false when it has none. */
+/** Kills everything in a process's job. @returns false if it has none */
 export function killJob(pid: number): boolean {
   const library = openLibrary("kernel32", SYMBOLS);
   const kernel = library.symbols;
@@ -75,7 +74,7 @@ export function killJob(pid: number): boolean {
   }
 }
 
-/** Of this login session alone; two daemons never have a job for the same process. */
+/** In this login session only; two daemons never have a job for the same process. */
 function jobName(pid: number): Uint8Array<ArrayBuffer> {
   return wide(`Local\\svc-job-${Deno.pid}-${pid}`);
 }

@@ -1,10 +1,10 @@
-/** Opens libraries of Windows, by their paths: a bare name is looked up in other places first. */
+/** A full path, because a bare name is looked up elsewhere first. */
 const SYSTEM = "C:\\Windows\\System32";
 
 /**
- * Opens one with the given symbols.
+ * Opens a library of Windows with the given symbols.
  *
- * @throws {Error} where it cannot be: Windows lies elsewhere, or the `ffi` permission is not granted.
+ * @throws {Error} when Windows is elsewhere, or the `ffi` permission is missing
  */
 export function openLibrary<const S extends Deno.ForeignLibraryInterface>(
   name: "kernel32" | "advapi32" | "ntdll",

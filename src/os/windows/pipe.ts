@@ -1,6 +1,6 @@
 /**
- * The named pipe that is the local socket on Windows: of this user alone, on this machine alone. The
- * pipes of `node:net` have the system's usual security descriptor, with which everyone may read.
+ * The named pipe that is the local socket on Windows, for this user on this machine. With the
+ * default security descriptor of `node:net`, everyone could read it.
  */
 import { delay } from "@std/async";
 import { SvcError } from "../../protocol/errors.ts";
@@ -20,11 +20,11 @@ const PIPE_UNLIMITED_INSTANCES = 255;
 const BUFFER_BYTES = 64 * 1024;
 const GENERIC_READ_WRITE = 0xc000_0000;
 const OPEN_EXISTING = 3;
-/** The other side may see who connects, and no more: SECURITY_SQOS_PRESENT | SECURITY_IDENTIFICATION. */
+/** The other side may only identify the client: SECURITY_SQOS_PRESENT | SECURITY_IDENTIFICATION. */
 const IDENTIFY_ONLY = 0x0011_0000;
-/** How long a client waits while all instances are taken. */
+/** A client's wait while all instances are taken. */
 const BUSY_MS = 2_000;
-/** How long to wait where the system has no room for another instance. */
+/** Wait until the system has room for another instance. */
 const NO_ROOM_MS = 100;
 
 const KERNEL = {
@@ -47,9 +47,11 @@ type Kernel = Deno.DynamicLibrary<typeof KERNEL>["symbols"];
 /**
  * Listens on a pipe.
  *
- * @param name such as `\\.\pipe\svc-me`.
- * @param onForeign told of each client of another user; it is let go before anything is read.
- * @throws {SvcError} conflict when somebody has a pipe of that name.
+ * @param name such as `\\.
+ *
+ * ipe\svc-me`
+ * @param onForeign receives each client of another user; nothing of it was read
+ * @throws {SvcError} conflict when another program has a pipe of that name
  */
 export function listenPipe(name: string, onForeign: (sid?: string) => void): LocalListener {
   const sid = ownSid();
@@ -69,7 +71,7 @@ export function listenPipe(name: string, onForeign: (sid?: string) => void): Loc
     });
   }
   let waiting: Pipe | undefined = new Pipe(handle, port);
-  /** The instance that waits for the next client: another one is tried for until there is room. */
+  /** Returns the instance for the next client, once there is room for one. */
   const nextInstance = async () => {
     while (handle === INVALID_HANDLE && !closed) {
       await delay(NO_ROOM_MS);
@@ -83,7 +85,7 @@ export function listenPipe(name: string, onForeign: (sid?: string) => void): Loc
       const came = await conn.accept();
       if (closed) break;
       const conn_handle = handle;
-      // Before this one is served: between two instances a client would find no pipe.
+      // First, because between two instances a client would find no pipe.
       handle = instance(0);
       waiting = handle === INVALID_HANDLE ? undefined : new Pipe(handle, port);
       const peer_sid = came
@@ -111,10 +113,8 @@ export function listenPipe(name: string, onForeign: (sid?: string) => void): Loc
 }
 
 /**
- * Connects to a pipe.
- *
- * @returns undefined when nobody listens there.
- * @throws {SvcError} permission_denied when another user does.
+ * Connects to a pipe; undefined if nothing listens there. @throws {SvcError} permission_denied when
+ * another user does
  */
 export async function connectPipe(name: string): Promise<LocalConn | undefined> {
   const library = openLibrary("kernel32", KERNEL);
@@ -126,7 +126,7 @@ export async function connectPipe(name: string): Promise<LocalConn | undefined> 
       handle === INVALID_HANDLE;
       handle = open(kernel, name)
     ) {
-      // There is none, or all its instances are taken; the next one, others may want too.
+      // There is none, or others took all instances.
       if (Date.now() > until || !await waitForInstance(kernel, name)) return undefined;
     }
     if (peerSid(kernel.GetNamedPipeServerProcessId, handle) !== ownSid()) {
@@ -159,7 +159,7 @@ function newInstance(
   );
 }
 
-/** @returns false when there is no such pipe, or none gets free in time. */
+/** @returns false if there is no such pipe, or none becomes free in time */
 async function waitForInstance(kernel: Kernel, name: string): Promise<boolean> {
   const bytes = wide(name);
   const found = await kernel.WaitNamedPipeW(bytes, BUSY_MS);
@@ -173,7 +173,7 @@ function open(kernel: Kernel, name: string): bigint {
   return kernel.CreateFileW(wide(name), GENERIC_READ_WRITE, 0, null, OPEN_EXISTING, flags, 0n);
 }
 
-/** Who is at the other end of a pipe; undefined when that cannot be told. */
+/** The user at the other end of a pipe; undefined if unknown. */
 function peerSid(
   processId: (handle: bigint, pid: Uint8Array<ArrayBuffer>) => number,
   handle: bigint,

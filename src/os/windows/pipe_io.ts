@@ -1,7 +1,6 @@
 /**
- * Overlapped reads and writes of a named pipe. The system's own calls are used, not those of
- * kernel32 above them: they return how they went, while GetLastError tells what went wrong last on
- * a thread, and between two calls the runtime does other things there.
+ * Overlapped reads and writes of a named pipe. Uses the system calls below kernel32, because they
+ * return their status: the runtime may change GetLastError on the thread between two calls.
  */
 import { SvcError } from "../../protocol/errors.ts";
 import type { CompletionPort } from "./completion_port.ts";
@@ -9,14 +8,14 @@ import { openLibrary } from "./libraries.ts";
 import { IO_STATUS_BLOCK } from "./structures.ts";
 import { Instance } from "./structure.ts";
 
-/** A client was faster than the listening: a success. */
+/** Success: the client was faster than the listening. */
 const STATUS_PIPE_CONNECTED = 0xc00000b2;
 const FSCTL_PIPE_LISTEN = 0x0011_0008;
-/** From here on a status says that there was no operation. */
+/** From here on, no operation was started. */
 const STATUS_SEVERITY_ERROR = 0xc000_0000;
 const NOTHING = new Uint8Array();
 
-/** The signature of a read and of a write. */
+/** Of a read and of a write. */
 const TRANSFER = {
   parameters: [
     "isize",
@@ -54,13 +53,11 @@ const NT = {
 
 type Transfer = Deno.DynamicLibrary<typeof NT>["symbols"]["NtReadFile"];
 
-/** How an overlapped operation ended. */
 interface Completed {
   failed: boolean;
   bytes: number;
 }
 
-/** One end of a pipe. */
 export class Pipe {
   readonly #handle: bigint;
   readonly #port: CompletionPort;
@@ -69,10 +66,7 @@ export class Pipe {
   #closed = false;
   #readable: ReadableStream<Uint8Array<ArrayBuffer>> | undefined;
 
-  /**
-   * @param handle of a pipe that was opened for overlapped operations; it is closed with this.
-   * @param port where the ends of its operations are told.
-   */
+  /** @param handle opened for overlapped operations; closed with this */
   constructor(handle: bigint, port: CompletionPort) {
     this.#handle = handle;
     this.#port = port;
@@ -80,7 +74,7 @@ export class Pipe {
     port.attach(handle);
   }
 
-  /** Waits until a client has connected. @returns false when that failed, or this was closed. */
+  /** Waits until a client has connected. @returns false on failure, or if this was closed */
   async accept(): Promise<boolean> {
     const { failed } = await this.#run(
       NOTHING,
@@ -101,20 +95,20 @@ export class Pipe {
     return !failed && !this.#closed;
   }
 
-  /** @returns null at the end: the other side has closed, or this one. */
+  /** @returns null at the end, if either side has closed */
   async read(buffer: Uint8Array): Promise<number | null> {
     const { failed, bytes } = await this.#transfer(this.#library.symbols.NtReadFile, buffer);
     return failed ? null : bytes;
   }
 
-  /** @throws {SvcError} internal when the other side has closed, or this one. */
+  /** @throws {SvcError} internal when either side has closed */
   async write(buffer: Uint8Array): Promise<number> {
     const { failed, bytes } = await this.#transfer(this.#library.symbols.NtWriteFile, buffer);
     if (failed) throw new SvcError("internal", "the pipe is closed");
     return bytes;
   }
 
-  /** A pipe has no half that could be closed alone. */
+  /** A pipe cannot be half closed. */
   closeWrite(): Promise<void> {
     return Promise.resolve();
   }
@@ -134,7 +128,9 @@ export class Pipe {
     });
   }
 
-  /** Cancels what is under way, and closes when that has ended: until then it writes to memory. */
+  /**
+   * Cancels running operations, and closes once they have ended: until then they write to memory.
+   */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
@@ -155,7 +151,7 @@ export class Pipe {
     );
   }
 
-  /** Starts an operation and waits for its end; until then its bytes are the system's. */
+  /** Starts an operation and waits for its end. Until then the system owns the bytes. */
   async #run(
     bytes: Uint8Array<ArrayBuffer>,
     start: (context: bigint, status: Uint8Array<ArrayBuffer>) => number,
@@ -177,7 +173,7 @@ export class Pipe {
   }
 }
 
-/** The same bytes, surely outside of the heap: small arrays lie in it until somebody asks for theirs. */
+/** The same bytes outside of the heap, where V8 keeps small arrays until their buffer is used. */
 function pinned(buffer: Uint8Array): Uint8Array<ArrayBuffer> {
   return new Uint8Array(buffer.buffer as ArrayBuffer, buffer.byteOffset, buffer.byteLength);
 }

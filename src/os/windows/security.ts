@@ -1,4 +1,4 @@
-/** Who a process of Windows runs as, and what only its own user may open. */
+/** The user of a Windows process, and what only that user may open. */
 import { openLibrary } from "./libraries.ts";
 import { SECURITY_ATTRIBUTES, TOKEN_USER } from "./structures.ts";
 import { addressOf, Instance, readWide, wide } from "./structure.ts";
@@ -7,7 +7,7 @@ const PROCESS_QUERY_LIMITED_INFORMATION = 0x1000;
 const TOKEN_QUERY = 0x0008;
 /** Of TOKEN_INFORMATION_CLASS. */
 const TOKEN_USER_CLASS = 1;
-/** TOKEN_USER and the longest SID there is, SECURITY_MAX_SID_SIZE. */
+/** TOKEN_USER and the longest SID, SECURITY_MAX_SID_SIZE. */
 const TOKEN_USER_BYTES = TOKEN_USER.size + 68;
 const SDDL_REVISION_1 = 1;
 
@@ -30,9 +30,8 @@ const ADVAPI = {
 } as const;
 
 /**
- * The security identifier of the user that a process runs as, such as `S-1-5-21-…`.
- *
- * @returns undefined when there is no such process, or none that may be asked.
+ * Returns the security identifier of a process's user, such as `S-1-5-21-…`; undefined if it is
+ * missing or may not be asked.
  */
 export function processSid(pid: number): string | undefined {
   using stack = new DisposableStack();
@@ -51,7 +50,7 @@ export function processSid(pid: number): string | undefined {
   if (
     !advapi.GetTokenInformation(token[0], TOKEN_USER_CLASS, bytes, bytes.length, used)
   ) return undefined;
-  // The identifier lies behind the structure that points at it.
+  // The identifier follows the structure that points at it.
   const sid_at = new Instance(TOKEN_USER, bytes).bigint("Sid") - addressOf(bytes);
   const sid = bytes.subarray(Number(sid_at));
   const text = new BigUint64Array(1);
@@ -61,28 +60,26 @@ export function processSid(pid: number): string | undefined {
   return readWide(pointer);
 }
 
-/** The user of this process. @throws {Error} when Windows does not tell. */
+/** Returns the user of this process. @throws {Error} when Windows does not tell */
 export function ownSid(): string {
   const sid = processSid(Deno.pid);
   if (sid === undefined) throw new Error("Windows does not report the user of this process.");
   return sid;
 }
 
-/** Grants everything to one user and nothing to anyone else, and inherits nothing. */
+/**
+ * Returns a descriptor that grants everything to one user, nothing to others, and inherits nothing.
+ */
 export function onlyFor(sid: string): string {
   return `D:P(A;;GA;;;${sid})`;
 }
 
-/** Security attributes in memory, with the descriptor that they point at. */
+/** Security attributes in memory, with their descriptor. */
 export class SecurityAttributes {
   readonly bytes: Uint8Array<ArrayBuffer>;
-  /** The descriptor. */
   readonly descriptor: Deno.PointerObject;
 
-  /**
-   * @param sddl the descriptor as text.
-   * @throws {Error} for one that Windows does not understand.
-   */
+  /** @throws {Error} when Windows does not understand the descriptor */
   constructor(sddl: string) {
     const advapi = openLibrary("advapi32", ADVAPI);
     try {
@@ -101,7 +98,6 @@ export class SecurityAttributes {
       .bytes;
   }
 
-  /** Gives the descriptor's memory back. */
   free(): void {
     const kernel = openLibrary("kernel32", KERNEL);
     kernel.symbols.LocalFree(this.descriptor);

@@ -1,9 +1,9 @@
 /**
- * Structures of the Windows API as bytes. Their members lie as the C compiler of x64 and arm64
- * Windows lays them out: each at a multiple of its size, the whole a multiple of the largest.
+ * Structures of the Windows API as bytes, laid out as by the C compiler for x64 and arm64: each
+ * member at a multiple of its size, the whole a multiple of the largest.
  */
 
-/** Types of members, with their size in bytes; pointers and handles are 64 bits. */
+/** Sizes in bytes; pointers and handles are 64 bits. */
 const SIZES = { u16: 2, u32: 4, u64: 8, pointer: 8 } as const;
 type MemberType = keyof typeof SIZES;
 
@@ -17,7 +17,7 @@ export interface Structure<Name extends string = string> {
   readonly members: Readonly<Record<Name, Member>>;
 }
 
-/** Lays out a structure from its members, in their order. */
+/** Lays out a structure from its members, in order. */
 export function structure<Name extends string>(types: Record<Name, MemberType>): Structure<Name> {
   const members: Partial<Record<Name, Member>> = {};
   let end = 0;
@@ -36,21 +36,21 @@ function roundUp(value: number, multiple: number): number {
   return Math.ceil(value / multiple) * multiple;
 }
 
-/** Memory that points at other memory, which therefore has to stay as long as it does. */
+/** Memory that points at other memory, and keeps it alive. */
 class Memory extends Uint8Array<ArrayBuffer> {
   readonly held: Uint8Array[] = [];
 }
 
-/** What a member can be set to; bytes where it is to point at them. */
+/** Bytes for a pointer to them. */
 export type MemberValue = number | bigint | Deno.PointerValue | Uint8Array<ArrayBuffer>;
 
-/** One structure in memory, all zero at first. */
+/** One structure in memory, zeroed at first. */
 export class Instance<Name extends string> {
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly #view: DataView;
   readonly #members: Structure<Name>["members"];
 
-  /** @param bytes memory that holds one already; zeroed memory of its own by default. */
+  /** @param bytes existing memory; its own by default */
   constructor(
     { size, members }: Structure<Name>,
     bytes: Uint8Array<ArrayBuffer> = new Memory(new ArrayBuffer(size)),
@@ -75,7 +75,7 @@ export class Instance<Name extends string> {
     return type === "u16" ? this.#view.getUint16(offset, true) : this.#view.getUint32(offset, true);
   }
 
-  /** A member of 64 bits. */
+  /** A 64-bit member. */
   bigint(name: Name): bigint {
     return this.#view.getBigUint64(this.#members[name].offset, true);
   }
@@ -90,19 +90,19 @@ function address(value: MemberValue): bigint {
   return typeof value === "object" ? Deno.UnsafePointer.value(value) : BigInt(value);
 }
 
-/** Where bytes lie. */
+/** Returns the address of bytes. */
 export function addressOf(bytes: Uint8Array<ArrayBuffer>): bigint {
   return Deno.UnsafePointer.value(Deno.UnsafePointer.of(bytes));
 }
 
-/** A text as the wide functions take it: UTF-16 with a zero at its end. */
+/** Encodes text for the wide functions: UTF-16 with a final zero. */
 export function wide(text: string): Uint8Array<ArrayBuffer> {
   const units = new Uint16Array(text.length + 1);
   for (let n = 0; n < text.length; n++) units[n] = text.charCodeAt(n);
   return new Uint8Array(units.buffer);
 }
 
-/** Reads a text that a wide function gave. */
+/** Reads a text from a wide function. */
 export function readWide(pointer: Deno.PointerObject): string {
   const view = new Deno.UnsafePointerView(pointer);
   const units: number[] = [];

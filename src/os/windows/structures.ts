@@ -1,4 +1,4 @@
-/** The structures that svc hands to Windows, by the names of its documentation. */
+/** The structures that svc passes to Windows, named as in its documentation. */
 import { structure } from "./structure.ts";
 
 export const SECURITY_ATTRIBUTES = structure({

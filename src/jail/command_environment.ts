@@ -1,0 +1,52 @@
+import { type Programs, withSystem } from "./toolchains.ts";
+
+/** Returns variables that control behaviour and reveal nothing about the person. */
+export function commandEnvironment(
+  environment: Record<string, string>,
+  { shell, home, workdir, programs }: {
+    shell: string;
+    home: string;
+    workdir: string;
+    programs?: Programs;
+  },
+): Record<string, string> {
+  const chosen: Record<string, string> = {};
+  for (const [name, value] of Object.entries(environment)) {
+    if (PASSED.has(name) || name.startsWith("LC_")) chosen[name] = value;
+  }
+  return {
+    ...chosen,
+    ...commandPath(programs?.path ?? chosen.PATH),
+    ...(programs?.rustup_home === undefined ? {} : { RUSTUP_HOME: programs.rustup_home }),
+    HOME: home,
+    PWD: workdir,
+    SHELL: shell,
+    TERM: "dumb",
+    NO_COLOR: "1",
+    PAGER: "cat",
+    GIT_PAGER: "cat",
+    GIT_TERMINAL_PROMPT: "0",
+    // Commands cannot write a repository's configuration, as creating a branch would.
+    GIT_CONFIG_COUNT: "1",
+    GIT_CONFIG_KEY_0: "branch.autoSetupMerge",
+    GIT_CONFIG_VALUE_0: "false",
+  };
+}
+
+/** On Windows, the system finds its own programs. */
+function commandPath(path = ""): Record<string, string> {
+  if (Deno.build.os === "windows") return {};
+  return { PATH: withSystem(path || "/usr/local/bin") };
+}
+
+const PASSED = new Set([
+  "PATH",
+  "LANG",
+  "TZ",
+  "USER",
+  "LOGNAME",
+  // Without these, Windows finds neither programs nor its own libraries.
+  ...(Deno.build.os === "windows"
+    ? ["Path", "PATHEXT", "SystemRoot", "SystemDrive", "ComSpec", "TEMP", "TMP", "USERPROFILE"]
+    : []),
+]);

@@ -1,4 +1,5 @@
 /** Reads append-only files of lines, such as journals, from any byte on. */
+import { concat } from "../base/bytes.ts";
 import { openOwnFile } from "./files.ts";
 
 const NEWLINE = 0x0a;
@@ -44,7 +45,7 @@ export async function* readLineBatches(
     if (rest.length > 0) {
       start = bytes.indexOf(NEWLINE) + 1;
       if (start > 0) {
-        const line = decoder.decode(joined(rest, bytes.subarray(0, start - 1)));
+        const line = decoder.decode(concat([...rest, bytes.subarray(0, start - 1)]));
         rest = [];
         lines.push({ line, offset, end: position + start, whole: true });
         offset = position + start;
@@ -61,7 +62,7 @@ export async function* readLineBatches(
     if (lines.length > 0) yield lines;
   }
   if (rest.length > 0) {
-    yield [{ line: decoder.decode(joined(rest)), offset, end: position, whole: false }];
+    yield [{ line: decoder.decode(concat(rest)), offset, end: position, whole: false }];
   }
 }
 
@@ -75,14 +76,4 @@ function addLines(lines: Line[], bytes: Uint8Array, offset: number, decoder: Tex
     lines.push({ line, offset: offset + start, end: offset + at + 1, whole: true });
     start = at + 1;
   }
-}
-
-function joined(parts: Uint8Array[], last: Uint8Array = new Uint8Array()): Uint8Array {
-  const out = new Uint8Array(parts.reduce((sum, it) => sum + it.length, last.length));
-  let at = 0;
-  for (const part of [...parts, last]) {
-    out.set(part, at);
-    at += part.length;
-  }
-  return out;
 }

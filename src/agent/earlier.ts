@@ -9,11 +9,7 @@ import type { ToolOutcome } from "./tool.ts";
 const PIECE = 8 * 1024;
 const PIECE_MAX = 32 * 1024;
 
-/**
- * Returns a piece of the output or message in a record.
- *
- * @param seq the record's number
- */
+/** Returns a piece of the output or message in a record. @param seq the record's number */
 export async function readEarlier(
   journal: Journal,
   seq: number,

@@ -18,7 +18,7 @@ import { absolute } from "./workdir.ts";
 
 type Flags = Input<typeof CHAT>["flags"];
 
-/** Flags that only a prompt of the command line can have. */
+/** Flags that need a prompt on the command line. */
 const FOR_PROMPTS = ["output", "max-steps", "max-usd", "schema", "attach"];
 
 /** Runs `svc chat`. */
@@ -77,10 +77,9 @@ export async function run({ flags, args, given }: Input<typeof CHAT>): Promise<n
 }
 
 /**
- * Returns the prompt of the command line and of standard input; "-" stands for standard input.
- * Empty at a terminal without -p.
+ * Returns the prompt from -p ("-": standard input) and a pipe; empty at a terminal without -p.
  *
- * @throws {UsageError} when a prompt is expected and there is none.
+ * @throws {UsageError} when a prompt is expected and missing.
  */
 async function readPrompt(prompt = ""): Promise<string> {
   const reads = prompt === "-" || !Deno.stdin.isTerminal();
@@ -102,11 +101,7 @@ function limitsOf(flags: Flags): TurnLimits {
   };
 }
 
-/**
- * Returns the permission rules of the command line.
- *
- * @throws {UsageError} when one cannot be read: before a session is started for it.
- */
+/** @throws {UsageError} for an unreadable rule, before a session is started for it. */
 async function rulesOf({ allow, deny }: Flags): Promise<{ action: Action; rule: string }[]> {
   if (allow.length + deny.length === 0) return [];
   const { parseRule } = await import("../features/permissions/rule.ts");
@@ -134,7 +129,6 @@ async function attachmentsOf({ attach }: Flags): Promise<AttachedFile[]> {
   return readAttachments(attach.map(absolute));
 }
 
-/** Whether what is written goes to a terminal that can do more than lines. */
 function canShowScreens(): boolean {
   return Deno.stdout.isTerminal() && (env("TERM") ?? "dumb") !== "dumb";
 }

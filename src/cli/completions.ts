@@ -24,7 +24,6 @@ export function completionScript(shell: keyof typeof SHELLS, root: Command): str
   return SHELLS[shell](places("", root));
 }
 
-/** A word that is offered, and what it is. */
 interface Offer {
   word: string;
   help: string;
@@ -68,7 +67,6 @@ function commandPaths(places: readonly Place[]): string[] {
   return places.map(({ path }) => path).filter((path) => path !== "" && !path.includes("--"));
 }
 
-/** The arms of a `case` over the places. */
 function arms(places: readonly Place[], variable: string): string {
   return places.map((it) => `    "${it.path}") ${variable}="${wordsOf(it)}" ;;`).join("\n");
 }
@@ -152,12 +150,12 @@ end
 complete -c svc -a "(__svc_words)"`;
 }
 
-/** The first clause of a help, which is enough beside a word. */
+/** The first clause of a help text. */
 function oneLine(help: string): string {
   return help.split(/[;.:] |[;.]$/)[0];
 }
 
-/** Quoted for a shell. zsh and fish read a quote within quotes the same way. */
+/** Quotes for zsh and fish, which read a quote within quotes the same way. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", "’")}'`;
 }

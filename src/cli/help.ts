@@ -3,22 +3,20 @@ import { named } from "./own_name.ts";
 import type { Argument, Command, Flag } from "./spec.ts";
 
 const WIDTH = 100;
-/** Widest left column; what is longer has its explanation on the next line. */
+/** Maximum width of the left column; longer terms have their explanation on the next line. */
 const COLUMN_MAX = 30;
 const INDENT = "  ";
 
-/** A line of a list: a flag, an argument or a command, and what it is. */
 export interface Row {
   term: string;
   help: string;
 }
 
-/** The parts of a command's help, for every form that it is shown in. */
+/** The parts of a command's help. */
 export interface Manual {
   summary: string;
   about: string[];
   usage: string[];
-  /** Lists with their headings. */
   lists: { heading: string; rows: Row[] }[];
   examples: readonly (readonly [string, string])[];
   notes: string[];
@@ -27,7 +25,7 @@ export interface Manual {
 /**
  * Returns the help of a command as text.
  *
- * @param path the words that name it, such as `svc chat`.
+ * @param path its words, such as `svc chat`.
  * @param name how the reader runs svc.
  */
 export function helpText(path: string, command: Command, name = "svc"): string {
@@ -50,7 +48,7 @@ export function helpText(path: string, command: Command, name = "svc"): string {
   ].join("\n\n");
 }
 
-/** Collects what there is to say about a command. */
+/** Collects the help of a command. */
 export function manualOf(path: string, { spec, commands = {}, load }: Command): Manual {
   const below = path.includes(" ") ? leaves(commands, "") : listed(commands);
   const rows = below.map(({ path: words, command }) => ({
@@ -74,7 +72,7 @@ export function manualOf(path: string, { spec, commands = {}, load }: Command): 
   };
 }
 
-/** The listed commands below some, with the words that lead there. */
+/** Returns the listed commands below others, with the words that lead there. */
 export function leaves(
   commands: Readonly<Record<string, Command>>,
   path: string,
@@ -86,7 +84,6 @@ export function leaves(
   });
 }
 
-/** The commands right below `svc`, without former names. */
 function listed(commands: Readonly<Record<string, Command>>): ReturnType<typeof leaves> {
   return Object.entries(commands).filter(([, { former }]) => !former)
     .map(([path, command]) => ({
@@ -166,7 +163,7 @@ function paragraphs(text = ""): string[] {
   return text.split(/\n{2,}/).map((it) => it.trim()).filter((it) => it !== "");
 }
 
-/** Breaks plain text between words. wrap-ansi knows more scripts, and takes 30 ms to load. */
+/** Breaks plain text between words. wrap-ansi knows more scripts, but takes 30 ms to load. */
 function wrapped(text: string, width: number): string[] {
   const lines = [""];
   for (const word of text.split(/\s+/)) {

@@ -1,4 +1,3 @@
-/** `svc open`: the web app in the person's browser. */
 import { connectOrStart } from "../client/connect.ts";
 import { openInBrowser } from "../os/open_url.ts";
 import { sessionDirs } from "../os/session_dirs.ts";
@@ -6,7 +5,7 @@ import type { Input } from "./spec.ts";
 import { ownPaths } from "./environment.ts";
 import type { OPEN } from "./table/chat.ts";
 
-/** Runs `svc open`. */
+/** Runs `svc open`: shows the web app in the person's browser. */
 export async function run({ flags, args }: Input<typeof OPEN>): Promise<number> {
   const { session_id } = args;
   const paths = ownPaths();

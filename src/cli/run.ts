@@ -10,9 +10,8 @@ const FAILED = 1;
 const WRONG_USAGE = 2;
 
 /**
- * Runs a command line.
+ * Runs a command line, without the program's name.
  *
- * @param argv the arguments after the program's name.
  * @returns the exit code: 0 done, 1 failed, 2 wrong usage (contract.md section 10).
  */
 export async function run(argv: string[]): Promise<number> {
@@ -69,7 +68,7 @@ function unused(): Promise<never> {
 }
 
 /**
- * A former name of a command, if the words are one; and what follows it.
+ * Returns the command that replaces a former name, if these words are one.
  *
  * @param typed the words that name `command`
  * @param argv what follows them

@@ -41,11 +41,7 @@ export function exactFetch(
   return async (input, init) => await exactly(await fetch(input, init), read(), context);
 }
 
-/**
- * Returns an answer in the exact format of its events.
- *
- * @throws {ModelError} for a web page
- */
+/** Returns an answer in the exact format of its events. @throws {ModelError} for a web page */
 export async function exactly(
   response: Response,
   reader: AnswerReader,

@@ -146,11 +146,7 @@ function quoted(rest: string, form: RegExp): { path: string; texts?: string[] } 
   }
 }
 
-/**
- * Creates the embedded model.
- *
- * @param newCallId returns a new id for each call
- */
+/** Creates the embedded model. @param newCallId returns a new id for each call */
 export function toolbelt(newCallId: () => string): Model {
   return {
     id: "builtin/toolbelt",

@@ -1,4 +1,3 @@
-/** Check of the tool servers: the policy file, and whether each has what it needs. None is started. */
 import { deadline } from "@std/async";
 import { connect } from "../../client/connect.ts";
 import { credentialsOf } from "../../features/tool_servers/credentials.ts";
@@ -14,27 +13,25 @@ interface Server {
 
 const ANSWER_MS = 5_000;
 
-/** The tool servers of `policy.yaml`: by the daemon's environment, or without one by our own. */
+/** Checks `policy.yaml` and what its servers need. Starts none of them. */
 export async function toolServers(patient: Patient): Promise<Finding> {
-  const name = "tool servers";
   let servers: Server[];
   try {
     servers = await ownServers(patient);
   } catch (error) {
     const hint = error instanceof SvcError ? error.hint : undefined;
-    return { name, status: "fail", message: messageOf(error), hint };
+    return { status: "fail", message: messageOf(error), hint };
   }
   if (servers.length === 0) {
-    return { name, status: "ok", message: "none configured in policy.yaml" };
+    return { status: "ok", message: "none configured in policy.yaml" };
   }
   if (patient.daemon !== undefined) servers = await daemonServers(patient);
   const problems = servers.flatMap(({ problem }) => problem ?? []);
   const good = servers.filter(({ enabled, problem }) => enabled && problem === undefined);
   const names = good.map(({ name }) => name).join(", ") || "none of them can be used";
   return problems.length === 0
-    ? { name, status: "ok", message: `${names}; \`svc ctl call mcp.test_server\` tests one` }
+    ? { status: "ok", message: `${names}; \`svc ctl call mcp.test_server\` tests one` }
     : {
-      name,
       status: "warn",
       message: `${names}; ${problems.join("; ")}`,
       hint: "set the variable in the daemon's environment, then run `svc serve restart`",

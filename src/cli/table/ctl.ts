@@ -1,4 +1,3 @@
-/** What is said of `svc ctl`. */
 import { TASK_TYPES } from "../../features/tasks/task.ts";
 import { WORKERS_MAX } from "../../features/tasks/limits.ts";
 import {

@@ -1,4 +1,3 @@
-/** What is said of the commands about ledgers. */
 import { argument, command, group, JSON_FLAG, option, spec, TEXT } from "../define.ts";
 import { SUMMARIES } from "./summaries.ts";
 

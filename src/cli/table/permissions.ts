@@ -1,4 +1,3 @@
-/** What is said of `svc permissions`. */
 import {
   argument,
   command,

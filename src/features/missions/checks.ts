@@ -37,11 +37,7 @@ const LOOK_TIMEOUT_MS = 10_000;
 /** The name of a program, not a path to one. */
 const PROGRAM = /^[\w.+-]+$/;
 
-/**
- * Carries out a check.
- *
- * @throws the signal's reason when it was aborted.
- */
+/** Carries out a check. @throws the signal's reason when it was aborted. */
 export async function runCheck(
   { command, file_exists, content_match }: Check,
   runner: CheckRunner,

@@ -37,11 +37,7 @@ const TESTS_FAIL = new RegExp(
   "m",
 );
 
-/**
- * The class of a failure.
- *
- * @returns `undefined` where the result does not decide it.
- */
+/** The class of a failure. @returns `undefined` where the result does not decide it. */
 export function classify(result: CheckResult): FailureClass | undefined {
   switch (result.kind) {
     case "command":

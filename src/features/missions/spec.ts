@@ -122,11 +122,7 @@ export function readSpec(source: unknown): MissionSpec {
   return parsed.data;
 }
 
-/**
- * Reads a check that a model wrote, alone or in a fence.
- *
- * @returns `undefined` when it is none.
- */
+/** Reads a check that a model wrote, alone or in a fence. @returns `undefined` when it is none. */
 export function readCheck(answer: string): Check | undefined {
   const [, fenced] = /```(?:json)?\s*\n([^]*?)\n\s*```/.exec(answer) ?? [];
   try {

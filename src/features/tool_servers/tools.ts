@@ -20,11 +20,7 @@ export interface NamedTool extends OfferedTool {
   name: string;
 }
 
-/**
- * Names the tools of one scope.
- *
- * @param max the most of them; the rest is left out and reported
- */
+/** Names the tools of one scope. @param max the most of them; the rest is left out and reported */
 export function namedTools(
   { offered, servers, problems }: Offer,
   max = Infinity,

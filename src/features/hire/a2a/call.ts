@@ -75,11 +75,7 @@ export interface CallVersion {
   pinned?: A2aVersion;
 }
 
-/**
- * Parses a request.
- *
- * @throws {CallRefused} with the problem
- */
+/** Parses a request. @throws {CallRefused} with the problem */
 export function readCall(text: string, asked: CallVersion): A2aCall {
   const body = parseJson(text);
   if (isDeep(text)) {

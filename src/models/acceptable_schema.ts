@@ -1,26 +1,24 @@
 /**
- * What every provider accepts as the schema of a tool's arguments. They check the schemas of all
- * tools in each request, each with rules of its own: one schema that they refuse ends the
- * conversation. Schemas of tool servers are therefore reduced to what all of them accept.
+ * Reduces the schemas of tools to what every provider accepts. Each has rules of its own and checks
+ * all schemas in each request: one refused schema would end the conversation.
  */
 import { acceptableText } from "./acceptable.ts";
 
-/** A schema as providers accept it. */
 export interface AcceptableSchema {
   schema: Record<string, unknown>;
-  /** What the schema no longer says, for the tool's description. */
+  /** For the tool's description: what the schema no longer says. */
   hint?: string;
-  /** The original names of properties that providers refuse, by the names that they have now. */
+  /** Original names of renamed properties, by their new names. */
   renamed: ReadonlyMap<string, string>;
 }
 
 type Schema = Record<string, unknown>;
 
-/** The deepest nesting that is kept, and less for a schema that is long; below it, any value is allowed. */
+/** Maximum depth, reduced for a long schema; below it any value is allowed. */
 const DEPTHS = [16, 6, 3];
-/** The most subschemas after references are resolved; more of them allow any value. */
+/** Maximum number of subschemas after references are resolved; further ones allow any value. */
 const NODES_MAX = 2_000;
-/** Anthropic's rule for the names of properties. */
+/** Anthropic's rule for property names. */
 const PROPERTY_NAME = /^[a-zA-Z0-9_.-]{1,64}$/;
 const PROPERTY_MAX = 64;
 
@@ -47,10 +45,10 @@ const TYPES: Record<string, string> = {
 const TEXTS = ["title", "description", "format"];
 
 /**
- * Returns a schema that every provider accepts, and that allows at least what the given one allows.
+ * Returns an acceptable schema that allows at least the same values.
  *
- * @param max the most characters of its JSON; inner parts of a longer one allow any value
- * @throws {Error} for one that is not about an object, or too long; the message says why
+ * @param max length of its JSON; inner parts of a longer one allow any value
+ * @throws {Error} with the reason, for one that is not about an object, or too long
  */
 export function acceptableSchema(given: unknown, max = Infinity): AcceptableSchema {
   for (const depth of DEPTHS) {
@@ -62,7 +60,7 @@ export function acceptableSchema(given: unknown, max = Infinity): AcceptableSche
   throw new Error("its schema is too long for a model");
 }
 
-/** Returns a call's arguments with the original names of its properties. */
+/** Restores the original property names in a call's arguments. */
 export function originalNames(value: unknown, renamed: ReadonlyMap<string, string>): unknown {
   if (renamed.size === 0 || typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map((each) => originalNames(each, renamed));
@@ -73,7 +71,6 @@ export function originalNames(value: unknown, renamed: ReadonlyMap<string, strin
   );
 }
 
-/** The conversion of one schema. */
 class Conversion {
   readonly renamed = new Map<string, string>();
   hint: string | undefined;
@@ -103,7 +100,7 @@ class Conversion {
     return { ...this.#told(root), ...empty(), ...object };
   }
 
-  /** Returns the alternatives at the top of a schema, which providers refuse there. */
+  /** Returns the alternatives at the top, where providers refuse them. */
   #alternatives(root: Schema, refs: readonly string[]): Schema[] {
     const all = [root.anyOf, root.oneOf].find((it) => Array.isArray(it) && it.length > 0);
     if (all === undefined) return [];
@@ -112,7 +109,6 @@ class Conversion {
       .filter((each) => typesOf(each).every((type) => type === "object"));
   }
 
-  /** Converts a subschema. */
   #schema(given: unknown, depth: number, refs: readonly string[]): Schema {
     if (!isSchema(given) || depth > this.#depth_max || ++this.#nodes > NODES_MAX) return {};
     const seen = [...refs];
@@ -185,7 +181,7 @@ class Conversion {
       if (isSchema(each) && each.required === true) required.add(name);
       properties[this.#named(name, given)] = this.#schema(each, depth + 1, refs);
     }
-    // Gemini refuses a required property that is not there.
+    // Gemini refuses a required property that is missing.
     for (const name of required) properties[this.#named(name, given)] ??= {};
     const needed = [...required].map((name) => this.#named(name, given));
     const { additionalProperties: more } = schema;
@@ -199,7 +195,7 @@ class Conversion {
     };
   }
 
-  /** Returns the name of a property as every provider accepts it, the same for the whole schema. */
+  /** Returns an acceptable name of a property, the same throughout the schema. */
   #named(name: string, siblings: Schema): string {
     if (PROPERTY_NAME.test(name)) return name;
     const known = this.#names.get(name);
@@ -238,7 +234,7 @@ class Conversion {
     return current;
   }
 
-  /** Unites the parts of `allOf` with their schema. */
+  /** Merges the parts of `allOf` into their schema. */
   #merged(schema: Schema, refs: readonly string[]): Schema {
     if (!Array.isArray(schema.allOf)) return schema;
     const { allOf, ...rest } = schema;
@@ -281,7 +277,7 @@ function namesIn(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((name) => typeof name === "string") : [];
 }
 
-/** Returns the values that a schema allows, without those of another type. */
+/** Returns the allowed values of the given type. */
 function enumOf(schema: Schema, type: string | undefined): unknown[] | undefined {
   const given = Object.hasOwn(schema, "const") ? [schema.const] : schema.enum;
   if (!Array.isArray(given)) return undefined;
@@ -327,7 +323,7 @@ function sized(schema: Schema, names: readonly string[]): Schema {
   );
 }
 
-/** llama.cpp refuses patterns that are not anchored, and those that look around. */
+/** llama.cpp refuses patterns with lookaround or without anchors. */
 function anchored({ pattern }: Schema): Schema {
   if (typeof pattern !== "string" || !/^\^.*\$$/s.test(pattern) || pattern.includes("(?")) {
     return {};
@@ -344,19 +340,19 @@ function withoutAlternatives({ anyOf: _any, oneOf: _one, ...rest }: Schema): Sch
   return rest;
 }
 
-/** What two schemas that must both hold say about an object. */
+/** Combines what two schemas that must both hold say about an object. */
 function both(one: Schema, other: Schema): Schema {
   const properties = { ...asSchema(other.properties), ...asSchema(one.properties) };
   const required = [...new Set([...namesIn(one.required), ...namesIn(other.required)])];
   return {
     ...(Object.keys(properties).length > 0 ? { properties } : {}),
     ...(required.length > 0 ? { required } : {}),
-    // What one part does not name, another may.
+    // One part may allow what the other does not name.
     additionalProperties: undefined,
   };
 }
 
-/** Returns an object's schema that allows what either of two alternatives does. */
+/** Returns an object's schema that allows the values of both alternatives. */
 function united(base: Schema, alternative: Schema): Schema {
   const properties = { ...asSchema(base.properties) };
   for (const [name, schema] of Object.entries(asSchema(alternative.properties))) {
@@ -376,7 +372,7 @@ function asSchema(value: unknown): Schema {
   return isSchema(value) ? value : {};
 }
 
-/** An alternative together with what holds for all of them. */
+/** Adds to an alternative what holds for all of them. */
 function inherited(base: Schema, alternative: Schema): Schema {
   const { title: _title, description: _description, default: _default, ...rest } = base;
   return { ...rest, ...alternative, ...both(alternative, rest) };
@@ -390,7 +386,7 @@ function hintOf(alternatives: readonly Schema[]): string | undefined {
   return distinct.length < 2 ? undefined : `Give ${distinct.join(", or ")}.`;
 }
 
-/** Returns what a reference within a schema points at; undefined for any other. */
+/** Returns the target of a reference within a schema, if it is one. */
 function pointedAt(root: unknown, ref: string): unknown {
   if (ref !== "#" && !ref.startsWith("#/")) return undefined;
   return ref.split("/").slice(1).reduce<unknown>((at, part) => {

@@ -1,6 +1,6 @@
 /**
- * One tool server, shared by its users: connected at its first use, stopped when idle, and left
- * alone for a while after repeated failures.
+ * One tool server, shared by its users: connected on first use, stopped when idle, and left alone
+ * for a while after repeated failures.
  */
 import { abortable, deadline } from "@std/async";
 import { formatDuration } from "../../base/duration.ts";
@@ -21,20 +21,17 @@ export interface ServerParts {
   entry: ServerEntry;
   /** Returns where it is, with its credentials; called at each start. */
   target(): Promise<Target>;
-  /** Masks its credentials in a text. */
   mask(text: string): string;
   clock: Clock;
   log: Log;
 }
 
-/** The options of a call. */
 export interface CallOptions {
   signal: AbortSignal;
-  /** Whether the server's own questions during the call may be answered with their defaults. */
+  /** Whether svc may answer the server's questions during the call with their defaults. */
   answer_forms: boolean;
 }
 
-/** The result of a test. */
 export interface Tested {
   latency_ms: number;
   server: { name: string; version: string };
@@ -42,22 +39,22 @@ export interface Tested {
 }
 
 /**
- * How long after a failed attempt to list a server's tools no other one is made. No longer than its
- * breaker stays open, which decides from the fifth failure on.
+ * Pause after a failed listing of tools. No longer than the breaker stays open, which decides from
+ * the fifth failure on.
  */
 const RELIST_AFTER_MS = 10_000;
 /**
- * The shortest time limit for a start. A program may be downloaded first, as by npx; one that is
- * ended meanwhile would never get there.
+ * The shortest time limit for a start: npx may first download a program, which would never finish
+ * if it were ended.
  */
 const START_MIN_MS = 5 * 60_000;
 /** How long a turn waits for the tools of a server that does not answer. */
 const TURN_WAIT_MS = 2_000;
 
-/** How long the caller waits for a list of tools: for a moment, or for the limit of the server. */
+/** How long to wait for a list of tools: a moment, or the server's limit. */
 export type Patience = "moment" | "limit";
 
-/** An attempt to list the tools, shared by all who wait for it. */
+/** An attempt to list the tools, shared by all callers. */
 interface Listing {
   tools: Promise<Listed<RemoteTool>>;
   /** When it began, by a monotonic clock. */
@@ -72,16 +69,15 @@ export class ExternalServer {
   readonly #stderr: StderrLog;
   readonly #link: Link;
   #tools: Listed<RemoteTool> | undefined;
-  /** Whether its tools may have changed since `tools` was listed. */
+  /** Whether the tools may have changed since they were listed. */
   #stale = true;
   #listing: Listing | undefined;
-  /** Whether it did not answer in a moment when it was last asked. */
+  /** Whether it did not answer within a moment last time. */
   #silent = false;
-  /** Why its tools could not be listed; undefined if they were. */
+  /** Why its tools could not be listed, if so. */
   #unlisted: unknown;
   /** Whether it is too early to list them again. */
   #relist_waits = false;
-  /** The calls in progress. */
   #calls = new Set<Pick<CallOptions, "answer_forms">>();
   #stopIdleTimer = () => {};
   #stopRelistTimer = () => {};
@@ -102,7 +98,7 @@ export class ExternalServer {
     return this.#breaker.state;
   }
 
-  /** While the breaker is open, when it allows the next probe: RFC 3339 in UTC. */
+  /** While the breaker is open: when it allows the next probe, as RFC 3339 in UTC. */
   get retry_at(): string | undefined {
     return this.#breaker.retry_at;
   }
@@ -128,11 +124,11 @@ export class ExternalServer {
   }
 
   /**
-   * Returns its tools: the known list, or a new one if that is missing or out of date. An attempt to
-   * list them goes on after a caller has lost its patience.
+   * Returns its tools: the known list, or a new one if that is missing or out of date. Listing
+   * continues after a caller gives up.
    *
-   * @throws {SvcError} internal or timeout when they cannot be listed; for a while after that,
-   * without another attempt
+   * @throws {SvcError} internal or timeout if they cannot be listed; for a while after that without
+   * another attempt
    */
   async tools(signal: AbortSignal, patience: Patience): Promise<Listed<RemoteTool>> {
     const left_alone = this.#relist_waits || ["open", "probing"].includes(this.#breaker.state);
@@ -154,14 +150,14 @@ export class ExternalServer {
     return { tools, since: performance.now() };
   }
 
-  /** Returns how much longer to wait for the list: all steps of a turn wait together. */
+  /** Returns how much longer to wait: all steps of a turn wait together. */
   #wait_ms(patience: Patience): number {
     if (patience === "moment" && this.#silent) return 0;
     const most = patience === "moment" ? TURN_WAIT_MS : this.entry.timeout_ms;
     return Math.max(0, this.#listing!.since + most - performance.now());
   }
 
-  /** @throws {SvcError} timeout, unless an earlier list is as good */
+  /** @throws {SvcError} timeout, unless an earlier list can be used */
   #late(patience: Patience): Listed<RemoteTool> {
     if (patience === "limit") {
       const limit = formatDuration(this.entry.timeout_ms);
@@ -184,7 +180,7 @@ export class ExternalServer {
         };
         return await this.#repeated(connection, ask, signal);
       };
-      // A server that fails every call may still be asked for its tools before each one.
+      // A server that fails all calls may still list its tools before each one.
       const answers = await this.#use({ signal, answer_forms: false }, list, "nothing");
       this.#silent = false;
       return this.#tools = readTools(answers, (text) => this.mask(text));
@@ -229,7 +225,7 @@ export class ExternalServer {
   }
 
   /**
-   * Opens a separate connection and closes it.
+   * Opens and closes a separate connection.
    *
    * @throws {SvcError} like {@linkcode ExternalServer.call}
    */
@@ -272,8 +268,6 @@ export class ExternalServer {
     await this.#link.close();
   }
 
-  // ── one use ──────────────────────────────────────────────────────────────────────────────────
-
   async #use<T>(
     options: CallOptions,
     work: (signal: AbortSignal) => Promise<T>,
@@ -310,7 +304,7 @@ export class ExternalServer {
     return withinLimit(this.entry.timeout_ms, signal, work);
   }
 
-  /** Makes a request, and once more if the server had lost our session and did not take it. */
+  /** Makes a request, and repeats it if the server had lost our session. */
   async #repeated<T>(
     connection: Connection,
     request: (connection: Connection) => Promise<T>,
@@ -324,8 +318,6 @@ export class ExternalServer {
       return await request(await abortable(this.#connect(), signal));
     }
   }
-
-  // ── the connection ───────────────────────────────────────────────────────────────────────────
 
   #connect(): Promise<Connection> {
     if (!this.#retired) return this.#link.get();
@@ -357,8 +349,6 @@ export class ExternalServer {
     this.#stopIdleTimer();
     this.#link.drop();
   }
-
-  // ── what is told ─────────────────────────────────────────────────────────────────────────────
 
   #told(error: unknown): SvcError {
     const message = messageOf(error);

@@ -21,20 +21,15 @@ import {
 } from "../net/http_get.ts";
 import { grouped } from "../jail/output.ts";
 
-/** What {@linkcode fetchUrl} fetches, and its limits. */
 export interface FetchOptions {
   /** An http or https address. */
   url: string;
-  /** Aborts the fetch. */
   signal: AbortSignal;
-  /**
-   * The daemon's own port. Loopback addresses with it are refused, because they would reveal the
-   * token.
-   */
+  /** The daemon's own port, refused at loopback addresses: it would reveal the token. */
   own_port?: number;
   /** The route for a caller that may not reach every address; default: Deno's own network. */
   egress?: Egress;
-  /** Why an address must not be fetched, the first one or one that a redirect names. */
+  /** Why an address, also of a redirect, must not be fetched. */
   mayReach?(url: string): Promise<string | undefined>;
   /** The most bytes of the body to read; default: 1 MiB. */
   max_bytes?: number;
@@ -42,7 +37,6 @@ export interface FetchOptions {
   timeout_ms?: number;
 }
 
-/** The result for the model. */
 export interface FetchResult {
   /** Whether the status was 2xx. */
   ok: boolean;
@@ -102,8 +96,8 @@ export async function fetchUrl(options: FetchOptions): Promise<FetchResult> {
 }
 
 /**
- * Refuses the daemon's own address and those at which a cloud hands out credentials. An egress
- * checks each connection itself, so with one the name is not resolved here.
+ * Refuses the daemon's own address and those where clouds hand out credentials. An egress checks
+ * each connection itself, so that the name need not be resolved here.
  */
 async function check(
   url: URL,
@@ -131,8 +125,8 @@ function isLocalName(host: string): boolean {
 }
 
 /**
- * Returns the addresses of a name as the system resolves it. If it resolves differently a moment
- * later, the daemon's check of the Host header still refuses the request.
+ * Returns the addresses of a name. If it resolves differently a moment later, the daemon's check of
+ * the Host header still refuses the request.
  */
 async function resolved(host: string): Promise<string[] | "late"> {
   const late = Promise.withResolvers<"late">();

@@ -38,15 +38,12 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
   const inUnit = (op: UnitOp) => (args: unknown, { signal, ...scope }: ToolScope) =>
     parts.units.call(op, args, scope, signal);
   const known_files = new KnownFiles();
-  /** What the unit itself cannot know of files that run later. */
+  /** What the unit itself cannot know about files that run later. */
   const leadsFor = (op: UnitOp, { workdir, hidden }: Pick<ToolScope, "workdir" | "hidden">) =>
     op === "read_file"
       ? undefined
       : [...ledIn(workdir, { home: parts.home, hidden: new Set(hidden) })];
-  /**
-   * Like inUnit, for calls that read or write whole files: the files must be as the session last
-   * saw them.
-   */
+  /** Like inUnit, for whole files: they must be as the session last saw them. */
   const onFiles = <A extends object>(op: UnitOp, pathsIn: (args: A) => string[]) =>
   async (
     args: A,
@@ -63,7 +60,7 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
     if (whole) known_files.note(reader, workdir, { ...result, files: [changed.now!] });
     return { ok, output: text };
   };
-  /** Tries what onFiles runs. What it would read counts as not read. */
+  /** Tries what onFiles runs. Files that it reads count as not read. */
   const trying = <A extends object>(op: UnitOp, pathsIn: (args: A) => string[]) =>
   async (
     args: A,
@@ -256,7 +253,7 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
         };
       },
       describe: (args: Command) => named(args.background ? "run in the background" : "run", args),
-      // The comma tells it from the rule of any command line that keeps to the sandbox.
+      // The comma distinguishes it from a rule for any command line inside the sandbox.
       rule: (args: Command) =>
         named(accessWords(args) === undefined ? "run_command" : "run_command,", args),
       asks_in_auto: (args) => accessWords(args) !== undefined,
@@ -280,7 +277,7 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
   return [...own, ...more].sort((a, b) => a.spec.name < b.spec.name ? -1 : 1);
 }
 
-/** What a step of a patch does to which file. */
+/** Describes a step of a patch. */
 function stepText(step: PatchStep): string {
   if (step.kind !== "update") return `${step.kind} ${step.path}`;
   return step.move_to === undefined ? step.path : `move ${step.path} to ${step.move_to}`;

@@ -1,4 +1,4 @@
-/** The tasks of a mission at work: each as its dependencies allow, several at once where that goes. */
+/** Runs the tasks of a mission by their dependencies, several at once if possible. */
 import { messageOf } from "../../protocol/errors.ts";
 import type { TaskState } from "./mission.ts";
 import { taskPrompt } from "./prompts.ts";
@@ -7,15 +7,15 @@ import type { SessionSpec, TaskSpec } from "./spec.ts";
 import { type RunContext, Stopped, TurnFailed, Unit } from "./unit.ts";
 
 export interface TaskRunnerOptions {
-  /** Fires when nothing of the mission may go on. */
+  /** Fires when the whole mission must stop. */
   signal: AbortSignal;
-  /** Whether nothing new is begun because of a failure. */
+  /** Whether a failure prevents further work. */
   halted(): boolean;
-  /** Told why the mission cannot complete any more. */
+  /** Called when the mission can no longer complete. */
   fail(why: string): void;
 }
 
-/** How often a task is begun when its model fails. */
+/** How often a task is started if its model fails. */
 const ATTEMPTS_MAX = 2;
 
 export class TaskRunner {
@@ -35,7 +35,7 @@ export class TaskRunner {
     return store.tasks(mission.id).get(task_id)!;
   }
 
-  /** Settles tasks that a daemon before was at: merged ones are done, the others begin again. */
+  /** Settles the running tasks of an earlier daemon: merged ones are done, others start again. */
   async settleMerged(): Promise<void> {
     const { mission, store, workspace, report } = this.#context;
     for (const { task_id, status, commit } of store.tasks(mission.id).values()) {
@@ -67,7 +67,7 @@ export class TaskRunner {
     });
   }
 
-  /** Opens a lane for every task that is still to be done. */
+  /** Opens a lane for each pending task. */
   async openLanes(main: MissionLane): Promise<void> {
     this.#main = main;
     const { mission, store, report } = this.#context;
@@ -78,7 +78,7 @@ export class TaskRunner {
     }
   }
 
-  /** Skips the tasks that were not begun, whatever session they belong to. */
+  /** Skips the pending tasks of all sessions. */
   skipPending(why: string): void {
     const { mission, store } = this.#context;
     for (const { task_id, status } of store.tasks(mission.id).values()) {
@@ -86,12 +86,11 @@ export class TaskRunner {
     }
   }
 
-  /** Ends the lanes that are left. */
   async endLanes(reason: string): Promise<void> {
     for (const lane of this.#lanes.values()) await lane.end("cancelled", reason);
   }
 
-  /** Runs the tasks of a session that are to be done, each when what it depends on is. */
+  /** Runs the pending tasks of a session, each when its dependencies are done. */
   async run(tasks: readonly TaskSpec[]): Promise<void> {
     const { mission, workspace } = this.#context;
     const parallel = workspace.parallel ? mission.options.parallel : 1;
@@ -116,8 +115,8 @@ export class TaskRunner {
   }
 
   /**
-   * Has the provider cache what several workers are about to send at once, which each of them would
-   * pay for otherwise. A failure costs the saving and nothing else.
+   * Has the provider cache the prefix that several workers are about to send, which each would pay
+   * for otherwise. A failure costs only the saving.
    */
   async #prewarm(): Promise<void> {
     if (this.#warmed) return;
@@ -141,7 +140,7 @@ export class TaskRunner {
     }
   }
 
-  /** Tasks that can begin; those that never can are skipped. */
+  /** Returns the tasks that can start, and skips those that never can. */
   #ready(tasks: readonly TaskSpec[], running: ReadonlyMap<string, unknown>): TaskSpec[] {
     const { mission, store } = this.#context;
     const states = store.tasks(mission.id);
@@ -152,7 +151,7 @@ export class TaskRunner {
       const lost = needed.find(({ status }) => ["failed", "cancelled", "skipped"].includes(status));
       if (lost !== undefined) {
         this.#skip(task.id, `task ${lost.task_id} is ${lost.status}`);
-        // It may be needed by one that was looked at before it.
+        // An earlier task may depend on it.
         return this.#ready(tasks, running);
       }
       if (needed.every(({ status }) => status === "completed")) ready.push(task);
@@ -166,7 +165,7 @@ export class TaskRunner {
     report.note({ task_id, event: "skipped", detail: why });
   }
 
-  /** Never rejects because of the task alone: that is recorded. */
+  /** Records a failure of the task instead of rejecting. */
   async #runTask(task: TaskSpec): Promise<void> {
     const lane = this.#lanes.get(task.id)!;
     const signal = AbortSignal.any([this.#options.signal, lane.signal]);
@@ -268,7 +267,7 @@ export class TaskRunner {
   }
 }
 
-/** A task's place in the spec, from 1: its id may hold what a branch's name may not. */
+/** A task's place in the spec, from 1: its id may not fit into a branch name. */
 function taskNumber(sessions: readonly SessionSpec[], task_id: string): number {
   return sessions.flatMap(({ tasks }) => tasks).findIndex(({ id }) => id === task_id) + 1;
 }

@@ -79,7 +79,10 @@ const LOOKALIKES: Record<string, string> = {
  */
 function canaryEcho(text: string, canaries: readonly string[]): string | undefined {
   if (canaries.length === 0) return undefined;
-  const decoded = text.replace(/%([0-9a-f]{2})/gi, (_, hex) => hexChar(hex));
+  const decoded = text.replace(
+    /%([0-9a-f]{2})/gi,
+    (_, hex) => String.fromCharCode(parseInt(hex, 16)),
+  );
   const spellings = [...new Set([text, decoded])].map(squeezed);
   const base64 = text.replace(/\s+/g, "").replaceAll("-", "+").replaceAll("_", "/");
   for (const canary of canaries) {
@@ -93,10 +96,6 @@ function canaryEcho(text: string, canaries: readonly string[]): string | undefin
     ) return "the confidential marker of the prompt";
   }
   return undefined;
-}
-
-function hexChar(hex: string): string {
-  return String.fromCharCode(parseInt(hex, 16));
 }
 
 function squeezed(text: string): string {

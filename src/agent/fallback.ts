@@ -77,7 +77,7 @@ export class Fallbacks {
   async after(failure: unknown): Promise<Model | undefined> {
     const { state } = this.#session;
     // Work for others keeps the agreed model, and only builtin/toolbelt runs its instructions.
-    if (!failsForGood(failure) || state.trust !== "trusted" || isBuiltin(this.#own)) {
+    if (!failsForGood(failure) || state.trust !== "trusted" || this.#own.startsWith("builtin/")) {
       return undefined;
     }
     const all = this.#parts.fallback().filter((id) => id !== this.#own);
@@ -110,8 +110,4 @@ export class Fallbacks {
 
 function problemOf(error: unknown): string {
   return error instanceof UnknownModel ? error.problem : messageOf(error);
-}
-
-function isBuiltin(id: string): boolean {
-  return id.startsWith("builtin/");
 }

@@ -108,7 +108,7 @@ async function check(
   const host = url.hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
   const is_own_port = portOf(url) === own_port;
   if (isMetadataHost(host)) throw new Refusal(`${host} ${METADATA_REFUSED}`);
-  if (is_own_port && isLocalName(host)) throw new Refusal(OWN_ADDRESS);
+  if (is_own_port && (isOwnName(host) || isLoopback(host))) throw new Refusal(OWN_ADDRESS);
   const is_address = host.includes(":") || /^[\d.]+$/.test(host);
   if (is_address || (egress !== undefined && !is_own_port)) return;
   const found = await resolved(host);
@@ -119,10 +119,6 @@ async function check(
 }
 
 const OWN_ADDRESS = "that is an address of svc itself";
-
-function isLocalName(host: string): boolean {
-  return isOwnName(host) || isLoopback(host);
-}
 
 /**
  * Returns the addresses of a name. If it resolves differently a moment later, the daemon's check of

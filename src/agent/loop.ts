@@ -109,7 +109,9 @@ async function runTurn(
   let effort = (turn.continued ? session.state.turn : session.state)?.effort;
   const { max_steps = parts.max_steps(), max_usd = Infinity } = session.state.turn?.limits ?? {};
   const cost_before = session.state.cost_usd - (session.state.turn?.usage.usd ?? 0);
-  const before = turn.continued ? await whatIsLeft(session) : undefined;
+  const before = turn.continued
+    ? await (await import("./continuation.ts")).readLeft(session)
+    : undefined;
   const models = new Fallbacks(parts, session, before?.fallback);
   let model = await models.model();
   if (models.away) effort = undefined;
@@ -172,11 +174,6 @@ async function runTurn(
   return { stop_reason: "budget", error: `the limit of ${max_steps} steps per turn is reached` };
 }
 
-async function whatIsLeft(session: TurnSession): Promise<Left> {
-  const { readLeft } = await import("./continuation.ts");
-  return await readLeft(session);
-}
-
 /** How a turn goes on after an answer. */
 interface Next {
   end?: TurnEnd;
@@ -198,13 +195,14 @@ async function followUp(step: Step, answer: Answer, answers: Answers): Promise<N
   if (end !== undefined && end.stop_reason !== "ok") return { end };
   // A message that came during the answer is answered too.
   if (end !== undefined && !session.fresh) return { end: await criticised(session, parts) };
-  if (tell !== undefined && !left?.told) await tellModel(session, tell);
+  if (tell !== undefined && !left?.told) {
+    await session.emit("lane.note", {
+      lane_id: MAIN_LANE,
+      text: tell,
+      reason_code: MODEL_TOLD,
+    });
+  }
   return { answered: end !== undefined };
-}
-
-/** Tells the model, and shows the person, what was wrong with an answer. */
-async function tellModel(session: TurnSession, text: string): Promise<void> {
-  await session.emit("lane.note", { lane_id: MAIN_LANE, text, reason_code: MODEL_TOLD });
 }
 
 /**

@@ -23,26 +23,22 @@ const ALIASES: Readonly<Record<string, readonly string[]>> = {
 /** Maximum depth of conversions. */
 const DEPTH_MAX = 8;
 
-export interface LooseOptions {
-  /** Whether the parameter names are ours, so that other agents' names can be recognized. */
-  own: boolean;
-}
-
 /**
  * Returns the arguments as a tool's schema has them.
  *
+ * @param own whether its parameter names are ours, so that other agents' names can be recognized
  * @param schema unknown parts of it change nothing
  * @returns `taken`: what was read differently; empty if the arguments are unchanged
  */
 export function looseArgs(
   args: unknown,
   schema: Json,
-  options: LooseOptions,
+  { own }: { own: boolean },
 ): { args: unknown; taken: readonly string[] } {
   const taken: Taken = [];
   const whole = asObject(args);
   if (whole !== args) taken.push(`the arguments: ${wordFor(args)} for an object`);
-  const converted = convert(whole, { type: "object", ...schema }, "", options, taken, 0);
+  const converted = convert(whole, { type: "object", ...schema }, "", own, taken, 0);
   return taken.length === 0 ? { args, taken } : { args: converted, taken };
 }
 
@@ -58,7 +54,7 @@ function convert(
   value: unknown,
   schema: unknown,
   where: string,
-  options: LooseOptions,
+  own: boolean,
   taken: Taken,
   depth: number,
 ): unknown {
@@ -78,12 +74,12 @@ function convert(
   read = inCase(read, schema, where, taken);
   if (Array.isArray(read) && types.includes("array")) {
     const items = read.map((item, at) =>
-      convert(item, schema.items, `${where}[${at}]`, options, taken, depth + 1)
+      convert(item, schema.items, `${where}[${at}]`, own, taken, depth + 1)
     );
     return items.some((item, at) => item !== (read as unknown[])[at]) ? items : read;
   }
   if (isObject(read) && types.includes("object")) {
-    return members(read, schema, where, options, taken, depth);
+    return members(read, schema, where, own, taken, depth);
   }
   return read;
 }
@@ -93,14 +89,14 @@ function members(
   value: Json,
   schema: Json,
   where: string,
-  options: LooseOptions,
+  own: boolean,
   taken: Taken,
   depth: number,
 ): Json {
   const { properties, required } = schema;
   if (!isObject(properties)) return value;
   const needed = new Set(Array.isArray(required) ? required : []);
-  const named = options.own ? ourNames(value, properties, where, taken) : value;
+  const named = own ? ourNames(value, properties, where, taken) : value;
   let changed = named !== value;
   const out: Json = {};
   for (const [name, given] of Object.entries(named)) {
@@ -111,7 +107,7 @@ function members(
       changed = true;
       continue;
     }
-    const read = convert(given, of, place, options, taken, depth + 1);
+    const read = convert(given, of, place, own, taken, depth + 1);
     changed ||= read !== given;
     out[name] = read;
   }

@@ -21,14 +21,8 @@ export interface SubagentContext {
   parts: LoopParts<TurnSession>;
   session: TurnSession;
   turn: Turn;
-  runLoop: RunLoop;
+  runLoop(parts: LoopParts<TurnSession>, session: TurnSession, turn: Turn): Promise<TurnEnd>;
 }
-
-type RunLoop = (
-  parts: LoopParts<TurnSession>,
-  session: TurnSession,
-  turn: Turn,
-) => Promise<TurnEnd>;
 
 /** Tools for the session's own conversation only. */
 const NOT_OFFERED: ReadonlySet<string> = new Set([SUBAGENT, "plan"]);

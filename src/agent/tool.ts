@@ -163,13 +163,10 @@ export interface ToolParts {
   startInBackground(command: Command, scope: ToolScope): Promise<ToolOutcome>;
 }
 
-interface Definition<I extends z.ZodType, P> {
+interface Definition<I extends z.ZodType, P>
+  extends Pick<Tool, "access" | "waits" | "once" | "offered" | "locate"> {
   name: string;
   description: string;
-  access: Access;
-  waits?: boolean;
-  once?: boolean;
-  offered?: Tool["offered"];
   input: I;
   prepare?(args: z.output<I>, workdir: string, session_id: string): Promise<P>;
   describe(args: P): string;
@@ -178,7 +175,6 @@ interface Definition<I extends z.ZodType, P> {
   asks_in_auto?(args: P, workdir: string): boolean;
   beyond?(args: P): string | undefined;
   risk?(args: P, workdir: string): Later | undefined;
-  locate?: Tool["locate"];
   preview?(args: P, scope: PreviewScope): Promise<Preview>;
   run(args: P, scope: ToolScope): Promise<ToolOutcome>;
 }

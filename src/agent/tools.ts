@@ -43,46 +43,41 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
     op === "read_file"
       ? undefined
       : [...ledIn(workdir, { home: parts.home, hidden: new Set(hidden) })];
-  /** Like inUnit, for whole files: they must be as the session last saw them. */
-  const onFiles = <A extends object>(op: UnitOp, pathsIn: (args: A) => string[]) =>
-  async (
-    args: A,
-    { signal, ...scope }: ToolScope,
-  ): Promise<ToolOutcome> => {
-    const { session_id, workdir, reader = session_id } = scope;
-    const seen = known_files.of(reader, workdir, pathsIn(args));
-    const leads = leadsFor(op, scope);
-    const result = await parts.units.call(op, { ...args, seen, leads }, scope, signal);
-    known_files.note(reader, workdir, result);
-    const { ok, output, changed, media } = result;
-    if (changed === undefined) return { ok, output, ...(media && { media }) };
-    const { text, whole } = await describeChange(changed);
-    if (whole) known_files.note(reader, workdir, { ...result, files: [changed.now!] });
-    return { ok, output: text };
-  };
-  /** Tries what onFiles runs. Files that it reads count as not read. */
-  const trying = <A extends object>(op: UnitOp, pathsIn: (args: A) => string[]) =>
-  async (
-    args: A,
+  /** Calls the unit about whole files, which must be as the session last saw them. */
+  const callOnFiles = async <A extends object>(
+    op: UnitOp,
+    { paths, ...args }: { args: A; paths: string[]; dry?: true },
     { signal, ...scope }: PreviewScope,
-  ): Promise<Preview> => {
+  ) => {
     const { session_id, workdir, reader = session_id } = scope;
-    const seen = known_files.of(reader, workdir, pathsIn(args));
-    const { ok, changed, output, changes = [] } = await parts.units.call(
-      op,
-      { ...args, seen, leads: leadsFor(op, scope), dry: true },
-      scope,
-      signal,
-    );
-    if (changed !== undefined) {
-      const { text, whole } = await describeChange(changed);
-      if (whole) known_files.note(reader, workdir, { ok, output, files: [changed.now!] });
-      return { problem: text };
-    }
-    if (!ok) return { problem: output };
-    const { shownChanges } = await import("./shown_changes.ts");
-    return { changes: shownChanges(changes) };
+    const seen = known_files.of(reader, workdir, paths);
+    const { args: given, ...dry } = args;
+    const sent = { ...given, seen, leads: leadsFor(op, scope), ...dry };
+    const result = await parts.units.call(op, sent, scope, signal);
+    // Files that a dry run reads count as not read.
+    if (!dry.dry) known_files.note(reader, workdir, result);
+    if (result.changed === undefined) return { result };
+    const { text, whole } = await describeChange(result.changed);
+    if (whole) known_files.note(reader, workdir, { ...result, files: [result.changed.now!] });
+    return { result, change: text };
   };
+  const onFiles =
+    <A extends object>(op: UnitOp, pathsIn: (args: A) => string[]) =>
+    async (args: A, scope: ToolScope): Promise<ToolOutcome> => {
+      const { result, change } = await callOnFiles(op, { args, paths: pathsIn(args) }, scope);
+      const { ok, output, media } = result;
+      return { ok, output: change ?? output, ...(media && change === undefined && { media }) };
+    };
+  /** Tries what onFiles runs. */
+  const trying =
+    <A extends object>(op: UnitOp, pathsIn: (args: A) => string[]) =>
+    async (args: A, scope: PreviewScope): Promise<Preview> => {
+      const tried = { args, paths: pathsIn(args), dry: true } as const;
+      const { result: { ok, output, changes = [] }, change } = await callOnFiles(op, tried, scope);
+      if (change !== undefined || !ok) return { problem: change ?? output };
+      const { shownChanges } = await import("./shown_changes.ts");
+      return { changes: shownChanges(changes) };
+    };
   const thePath = ({ path }: { path: string }) => [path];
   const locate = locating(parts);
   const own = [

@@ -10,7 +10,6 @@ import type { SessionItem } from "../session/session_item.ts";
 import { UsageError } from "./define.ts";
 import type { Input } from "./spec.ts";
 import type { CHAT } from "./table/chat.ts";
-import type { Form } from "./chat_faces.ts";
 import type { AttachedFile } from "./chat_attach.ts";
 import type { AnswerCheck } from "./chat_schema.ts";
 import { env, ownPaths } from "./environment.ts";
@@ -56,7 +55,8 @@ export async function run({ flags, args, given }: Input<typeof CHAT>): Promise<n
     const schema = await schemaOf(flags);
     const attachments = await attachmentsOf(flags);
     const { askOnce } = await import("./chat_once.ts");
-    const [form, limits] = [formOf(flags), limitsOf(flags)];
+    const form = flags.json ? "events" : flags.output;
+    const limits = limitsOf(flags);
     return await askOnce({ prompt, attachments, form, limits, schema, open, reconnect });
   }
   const flag = given.find((name) => FOR_PROMPTS.includes(name));
@@ -87,10 +87,6 @@ async function readPrompt(prompt = ""): Promise<string> {
   const text = [prompt === "-" ? "" : prompt, piped].filter(Boolean).join("\n\n");
   if (text === "" && reads) throw new UsageError("no prompt: use -p, or pipe a prompt in");
   return text;
-}
-
-function formOf({ json, output }: Flags): Form {
-  return json ? "events" : output;
 }
 
 function limitsOf(flags: Flags): TurnLimits {

@@ -301,13 +301,8 @@ async function resolve(
   await rpc.ask(verb, { session_id, approval_id, ...params, shown });
 }
 
-interface KeptRule {
-  rule: string;
-  scope: string;
-}
-
 /** Returns the rule that an answer such as `2d` chooses. */
-function ruleChosen({ choices }: Question, answer: string): KeptRule | undefined {
+function ruleChosen({ choices }: Question, answer: string) {
   const [, number, letter] = /^([1-9]) ?([sde])$/.exec(answer) ?? [];
   const rule = choices?.[Number(number) - 1];
   const scope = RULE_SCOPES.find(({ key }) => key === letter)?.scope;

@@ -253,7 +253,8 @@ class Run {
     },
   ): void {
     const { rpc, session_id } = this.#opened!;
-    const every_session = tool === APPROVAL_TOOL || asksForMore(tool, args) || writesLater(args) ||
+    const asks_for_more = tool === "run_command" && accessWords(args) !== undefined;
+    const every_session = tool === APPROVAL_TOOL || asks_for_more || writesLater(args) ||
       (tool === REMEMBER && reachesFar((args as { scope?: Scope }).scope));
     const hint = every_session
       ? `this always needs an answer; give it with \`svc chat --session ${session_id}\``
@@ -374,8 +375,4 @@ function writesLater(args: unknown): boolean {
     const later = typeof each === "string" ? laterByName(`/${each}`) : undefined;
     return later !== undefined && later.only !== "asked";
   });
-}
-
-function asksForMore(tool: string, args: unknown): boolean {
-  return tool === "run_command" && accessWords(args) !== undefined;
 }

@@ -58,17 +58,16 @@ function places(path: string, { spec, commands = {} }: Command): Place[] {
   return [{ path, offers }, ...values, ...below];
 }
 
-function wordsOf({ offers }: Place): string {
-  return offers.map(({ word }) => word).join(" ");
-}
-
 /** The places that are commands, for the patterns of a `case`. */
 function commandPaths(places: readonly Place[]): string[] {
   return places.map(({ path }) => path).filter((path) => path !== "" && !path.includes("--"));
 }
 
-function arms(places: readonly Place[], variable: string): string {
-  return places.map((it) => `    "${it.path}") ${variable}="${wordsOf(it)}" ;;`).join("\n");
+function arms(places: readonly Place[]): string {
+  return places.map(({ path, offers }) => {
+    const words = offers.map(({ word }) => word).join(" ");
+    return `    "${path}") words="${words}" ;;`;
+  }).join("\n");
 }
 
 function patterns(places: readonly Place[]): string {
@@ -85,10 +84,10 @@ function bash(places: readonly Place[]): string {
     esac
   done
   case "$path" in
-${arms(places.filter(({ path }) => !path.includes("--")), "words")}
+${arms(places.filter(({ path }) => !path.includes("--")))}
   esac
   case "\${path:+$path }\${COMP_WORDS[COMP_CWORD-1]}" in
-${arms(places.filter(({ path }) => path.includes("--")), "words")}
+${arms(places.filter(({ path }) => path.includes("--")))}
   esac
   COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
 }

@@ -32,6 +32,7 @@ export function helpText(path: string, command: Command, name = "svc"): string {
   const { summary, about, usage, lists, examples, notes } = manualOf(path, command);
   const runs = (line: string) => line.replace(/(?<![\w./-])svc(?= )/g, () => name);
   const paragraph = (text: string) => wrapped(named(text, () => name), WIDTH).join("\n");
+  const exampleLines = examples.flatMap(([line, help]) => [INDENT + line, INDENT + INDENT + help]);
   const width = Math.min(
     COLUMN_MAX,
     Math.max(...lists.flatMap(({ rows }) => rows.map(({ term }) => term.length)), 0),
@@ -43,7 +44,7 @@ export function helpText(path: string, command: Command, name = "svc"): string {
     ...lists.map(({ heading, rows }) =>
       [`${heading}:`, ...rows.map((row) => rowText(row, width))].join("\n")
     ),
-    ...(examples.length > 0 ? [["Examples:", ...exampleLines(examples).map(runs)].join("\n")] : []),
+    ...(examples.length > 0 ? [["Examples:", ...exampleLines.map(runs)].join("\n")] : []),
     ...notes.map(paragraph),
   ].join("\n\n");
 }
@@ -151,12 +152,6 @@ function rowText({ term, help }: Row, width: number): string {
   const rest = lines.map((line) => " ".repeat(column) + line);
   if (term.length > width) return [INDENT + term, ...rest].join("\n");
   return [(INDENT + term).padEnd(column) + lines[0], ...rest.slice(1)].join("\n");
-}
-
-function exampleLines(examples: Manual["examples"]): string[] {
-  return examples.flatMap((
-    [command, help],
-  ) => [`${INDENT}${command}`, `${INDENT}${INDENT}${help}`]);
 }
 
 function paragraphs(text = ""): string[] {

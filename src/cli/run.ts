@@ -54,17 +54,14 @@ async function dispatch(argv: string[]): Promise<number> {
 /** `svc --version` and `svc --help`. @throws {UsageError} for another flag. */
 async function ownFlag(argv: string[]): Promise<number> {
   // The flags of svc itself, without those of its commands.
-  const { help, input } = parse({ spec: SVC.spec, load: unused }, "svc", argv);
+  const load = () => Promise.reject(new Error("svc has no implementation of its own"));
+  const { help, input } = parse({ spec: SVC.spec, load }, "svc", argv);
   if (help) await showHelp("svc", SVC);
   else if (input?.flags.version) {
     const { PROTOCOL_VERSION, VERSION } = await import("../protocol/version.ts");
     console.log(`svc ${VERSION} (deno ${Deno.version.deno}, protocol ${PROTOCOL_VERSION})`);
   }
   return DONE;
-}
-
-function unused(): Promise<never> {
-  return Promise.reject(new Error("svc has no implementation of its own"));
 }
 
 /**

@@ -2,6 +2,7 @@
 import { delay } from "@std/async";
 import { connectIfAny, connectOrStart } from "../client/connect.ts";
 import type { RpcClient } from "../client/rpc.ts";
+import { useOnce } from "./daemon_call.ts";
 import { SvcError } from "../protocol/errors.ts";
 import { takeLock } from "../os/lock.ts";
 import type { HomePaths } from "../os/paths.ts";
@@ -32,14 +33,12 @@ export async function restart(options: ControlOptions): Promise<number> {
   const stopped = await stopDaemon(options);
   if (stopped === "interrupted") return INTERRUPTED;
   if (stopped === undefined) console.error("no daemon was running; starting one");
-  const rpc = await connectOrStart(paths, () => {});
-  try {
-    const { pid, version } = await rpc.call("daemon.discover");
-    if (json) console.log(JSON.stringify({ pid, version, previous_pid: stopped?.pid }, null, 2));
-    else console.log(`svc ${version} is running with pid ${pid}`);
-  } finally {
-    rpc.close();
-  }
+  const { pid, version } = await useOnce(
+    connectOrStart(paths, () => {}),
+    (rpc) => rpc.call("daemon.discover"),
+  );
+  if (json) console.log(JSON.stringify({ pid, version, previous_pid: stopped?.pid }, null, 2));
+  else console.log(`svc ${version} is running with pid ${pid}`);
   return 0;
 }
 

@@ -133,15 +133,7 @@ export class ModelError extends Error {
 
   constructor(
     message: string,
-    options: {
-      retryable: boolean;
-      status?: number;
-      retry_after_ms?: number;
-      attempts?: number;
-      too_long?: TooLong;
-      filtered?: boolean;
-      cause?: unknown;
-    },
+    options: Pick<ModelError, "retryable"> & Partial<Omit<ModelError, "name" | "message">>,
   ) {
     super(message, { cause: options.cause });
     this.retryable = options.retryable;

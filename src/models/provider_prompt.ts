@@ -10,6 +10,7 @@ import type {
 } from "@ai-sdk/provider";
 import { type Attachment, attachmentLine, type MediaType } from "../protocol/attachments.ts";
 import { acceptableJson, acceptableName, acceptableText, CallIds } from "./acceptable.ts";
+import { isObject } from "./loose_json.ts";
 import type { SentReasoning } from "./chat_reasoning.ts";
 import type { Message, ModelRequest, ToolCall, ToolResult } from "./model.ts";
 
@@ -187,7 +188,8 @@ function toAssistant(
       type: "tool-call" as const,
       toolCallId: ids.ofCall(call.call_id),
       toolName: acceptableName(call.tool),
-      input: acceptableJson(toInput(call.args)),
+      // The model can see wrapped arguments that are not an object.
+      input: acceptableJson(isObject(call.args) ? call.args : { unparsed: call.args }),
       providerOptions: toEcho(call, dialect.echo_key),
     },
   }));
@@ -235,12 +237,6 @@ function toUserText(
   const lines = given.lines(attachments, { all: true });
   const whole = lines.length === 0 ? said : `${said}\n\n${lines.join("\n")}`;
   return memory === undefined ? whole : `${memory}\n\n${whole}`;
-}
-
-/** Wraps arguments that are not an object, so that the model can see them. */
-function toInput(args: unknown): unknown {
-  const isObject = typeof args === "object" && args !== null && !Array.isArray(args);
-  return isObject ? args : { unparsed: args };
 }
 
 /** Only this provider's metadata: others ignore or refuse it. */

@@ -315,7 +315,9 @@ async function* stream(
     const exchange: Exchange = { given, required, lost: [], open_end };
     const answer = await provider.language(exchange).doStream({
       ...provider.settings,
-      ...limitOf(request),
+      ...(request.max_output_tokens === undefined
+        ? {}
+        : { maxOutputTokens: request.max_output_tokens }),
       ...(request.effort === undefined ? {} : { reasoning: request.effort }),
       ...options,
       abortSignal: connection.signal,
@@ -383,10 +385,6 @@ async function* stream(
     connection.abort();
     reader?.cancel().catch(() => {});
   }
-}
-
-function limitOf({ max_output_tokens: maxOutputTokens }: ModelRequest) {
-  return maxOutputTokens === undefined ? {} : { maxOutputTokens };
 }
 
 /** Reads to the end of the HTTP response, so that its connection can be reused. */

@@ -198,7 +198,7 @@ export class ModelRegistry {
     }
     const name = id.slice(0, slash);
     const model = id.slice(slash + 1);
-    const { known: _, ...config } = this.#target(name, `/${model}`, undefined, model);
+    const { known: _, ...config } = this.target(name, undefined, model);
     return { config, model };
   }
 
@@ -239,15 +239,12 @@ export class ModelRegistry {
    * @param api_key replaces the configured key
    * @throws {UnknownModel} if the provider is unknown or lacks its key
    */
-  target(name: string, api_key?: string): ProviderTarget {
-    return this.#target(name, "", api_key);
-  }
-
-  #target(name: string, rest: string, api_key?: string, model = ""): ProviderTarget {
+  target(name: string, api_key?: string, model = ""): ProviderTarget {
     const stated = this.#stated(name);
     if (stated === undefined) {
       const nearest = closestString(name, this.#names());
-      const hint = isNear(name, nearest) ? ` (did you mean "${nearest}${rest}"?)` : "";
+      const near = levenshteinDistance(name, nearest) <= 2;
+      const hint = near ? ` (did you mean "${nearest}${model && `/${model}`}"?)` : "";
       throw new UnknownModel(`unknown model provider "${name}"${hint}`, this.#advice());
     }
     const key: Key = api_key === undefined
@@ -472,8 +469,4 @@ function didYouMean(given: string, ids: readonly string[]): string {
     })
     .reduce((best, next) => next.distance < best.distance ? next : best);
   return near.distance <= Math.max(2, word.length / 3) ? ` (did you mean "${near.id}"?)` : "";
-}
-
-function isNear(word: string, other: string): boolean {
-  return levenshteinDistance(word, other) <= 2;
 }

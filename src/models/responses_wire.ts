@@ -73,7 +73,8 @@ export class ResponsesAnswer implements AnswerReader {
   }
 
   whole(answer: Json): string[] {
-    return [...this.#begin(answer), ...this.#end(endOf(answer), answer)];
+    const end = answer.status === "incomplete" ? "response.incomplete" : "response.completed";
+    return [...this.#begin(answer), ...this.#end(end, answer)];
   }
 
   end(): string[] {
@@ -223,10 +224,6 @@ export class ResponsesAnswer implements AnswerReader {
   #last(type: string): number {
     return [...this.#open].findLast(([, it]) => it?.type === type)?.[0] ?? this.#next;
   }
-}
-
-function endOf({ status }: Json): string {
-  return status === "incomplete" ? "response.incomplete" : "response.completed";
 }
 
 function textOf(value: unknown): string | undefined {

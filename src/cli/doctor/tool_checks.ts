@@ -12,6 +12,7 @@ import { findBrowser } from "../../os/browsers.ts";
 import { messageOf } from "../../protocol/errors.ts";
 import { chooseRooted } from "../../jail/rooted.ts";
 import { runProgram } from "../../os/program.ts";
+import { useOnce } from "../daemon_call.ts";
 import { ownRegistry } from "../own_models.ts";
 import { type Finding, type Patient, workdirsOf } from "./check.ts";
 
@@ -73,9 +74,8 @@ async function modelsOf(paths: HomePaths, daemon: DaemonStatus): Promise<FoundMo
   return { list, default_id, problem };
 }
 
-async function askProvider(paths: HomePaths, provider: string): Promise<string | undefined> {
-  const rpc = await connect(paths);
-  try {
+function askProvider(paths: HomePaths, provider: string): Promise<string | undefined> {
+  return useOnce(connect(paths), async (rpc) => {
     const known = await deadline(rpc.call("models.list", { provider, ask: false }), ANSWER_MS);
     const [{ configured, address, problem }] = known.providers;
     if (!configured || problem !== undefined) {
@@ -87,9 +87,7 @@ async function askProvider(paths: HomePaths, provider: string): Promise<string |
     const refused = asked.providers[0].problem;
     // Some servers do not list their models.
     return /nothing answers|cannot reach|answered 40[13]/.test(refused ?? "") ? refused : undefined;
-  } finally {
-    rpc.close();
-  }
+  });
 }
 
 /** Checks the sandbox of commands. */

@@ -1,8 +1,10 @@
 import { deadline } from "@std/async";
 import { connect } from "../../client/connect.ts";
+import type { RpcClient } from "../../client/rpc.ts";
 import { credentialsOf } from "../../features/tool_servers/credentials.ts";
 import { readPolicy } from "../../features/tool_servers/policy.ts";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
+import { useOnce } from "../daemon_call.ts";
 import type { Finding, Patient } from "./check.ts";
 
 interface Server {
@@ -48,10 +50,6 @@ async function ownServers({ paths, env }: Patient): Promise<Server[]> {
 }
 
 async function daemonServers({ paths }: Patient): Promise<Server[]> {
-  const rpc = await connect(paths);
-  try {
-    return (await deadline(rpc.call("mcp.list_servers"), ANSWER_MS)).servers;
-  } finally {
-    rpc.close();
-  }
+  const ask = (rpc: RpcClient) => deadline(rpc.call("mcp.list_servers"), ANSWER_MS);
+  return (await useOnce(connect(paths), ask)).servers;
 }

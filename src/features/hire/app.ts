@@ -154,39 +154,36 @@ function refuse(
   request: Request,
   { tokens, allowed_origins }: HireAppOptions,
 ): Response | undefined {
+  const refused = (code: "validation" | "permission_denied", message: string, hint?: string) =>
+    errorResponse(new SvcError(code, message, { hint }));
   const { headers } = request;
   if (headers.has("content-length") && headers.has("transfer-encoding")) {
-    return errorResponse(
-      new SvcError(
-        "validation",
-        "a request must not have both content-length and transfer-encoding",
-      ),
+    return refused(
+      "validation",
+      "a request must not have both content-length and transfer-encoding",
     );
   }
   const authority = authorityOf(request);
   if (authority === undefined) {
-    return errorResponse(
-      new SvcError("validation", "the Host header and the request target must name the same host"),
+    return refused(
+      "validation",
+      "the Host header and the request target must name the same host",
     );
   }
   const origin = headers.get("origin");
   // Every sandboxed page has the origin "null", whoever created it.
   if (origin !== null && (origin === "null" || !allowed_origins().includes(origin))) {
-    return errorResponse(
-      new SvcError("permission_denied", "this Origin is not allowed to hire", {
-        hint: "to allow it, add it to [http] allowed_origins in daemon.toml",
-      }),
+    return refused(
+      "permission_denied",
+      "this Origin is not allowed to hire",
+      "to allow it, add it to [http] allowed_origins in daemon.toml",
     );
   }
   if (!tokens.required && !LOCAL_HOST.test(authority)) {
-    return errorResponse(
-      new SvcError(
-        "permission_denied",
-        "without tokens, only requests with a local Host are accepted",
-        {
-          hint: "set SVC_SERVE_TOKENS",
-        },
-      ),
+    return refused(
+      "permission_denied",
+      "without tokens, only requests with a local Host are accepted",
+      "set SVC_SERVE_TOKENS",
     );
   }
 }

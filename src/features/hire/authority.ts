@@ -42,16 +42,14 @@ export function reachedAt(authority: string, own: ListenerAddress): string {
   return `http://${urlHost(reachable(own.hostname))}:${own.port}`;
 }
 
-const LOCAL_RANGES: ReadonlySet<string> = new Set([
-  ...["loopback", "private", "uniqueLocal", "linkLocal", "carrierGradeNat"],
-]);
+const LOCAL_RANGES = ["loopback", "private", "uniqueLocal", "linkLocal", "carrierGradeNat"];
 
 function isOwnName(hostname: string, own: ListenerAddress): boolean {
   const machine = own.machine.toLowerCase();
   const plain = hostname.replace(/^\[|\]$/g, "");
   const names = ["localhost", own.hostname.toLowerCase(), machine, `${machine}.local`];
   if (names.includes(plain)) return true;
-  return ipaddr.isValid(plain) && LOCAL_RANGES.has(ipaddr.process(plain).range());
+  return ipaddr.isValid(plain) && LOCAL_RANGES.includes(ipaddr.process(plain).range());
 }
 
 /** Returns an address of this machine for a listener on the wildcard address. */

@@ -39,11 +39,7 @@ export interface HireParts extends HireOptions {
   stopping(): boolean;
 }
 
-/**
- * Opens the listener.
- *
- * @throws {SvcError} conflict if the port is taken; validation for the host.
- */
+/** @throws {SvcError} conflict if the port is taken; validation for an invalid host. */
 export function openHire(parts: HireParts): HttpListener {
   const tokens = new HireTokens(parts.tokens);
   const { hostname, port } = parts;

@@ -41,7 +41,9 @@ export class MissionEngine {
    * the session; conflict if the workdir is taken or its session may only read.
    */
   async create(request: CreateMission): Promise<MissionView> {
-    this.#requireOpen();
+    if (this.#closing !== undefined) {
+      throw new SvcError("shutting_down", "the daemon is stopping and accepts no missions");
+    }
     const admitted = await admit(this.#parts, request);
     const { parent, owns_session } = admitted;
     try {
@@ -240,11 +242,5 @@ export class MissionEngine {
     const running = this.#runs.get(id);
     running?.run.stop(reason, why);
     await running?.ended;
-  }
-
-  #requireOpen(): void {
-    if (this.#closing !== undefined) {
-      throw new SvcError("shutting_down", "the daemon is stopping and accepts no missions");
-    }
   }
 }

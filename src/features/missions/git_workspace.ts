@@ -173,7 +173,8 @@ export class GitWorkspace implements Workspace {
       const tip = await tipOf(tree.repo, tree.branch, signal);
       const result = await tipOf(tree.repo, this.#branch, signal);
       if (await isAncestor(tree.repo, tip, result, signal)) {
-        return { merged: true, ...(await this.#isBase(tree, tip, signal) ? {} : { commit: tip }) };
+        const is_base = await isAncestor(tree.repo, tip, this.#options.base, signal);
+        return { merged: true, ...(is_base ? {} : { commit: tip }) };
       }
       if (await isAncestor(tree.repo, result, tip, signal)) {
         ready?.(tip);
@@ -186,10 +187,6 @@ export class GitWorkspace implements Workspace {
       if (conflicts.length > 0) return { merged: false, conflicts };
     }
     throw new SvcError("conflict", `the branch ${this.#branch} keeps changing; try again later`);
-  }
-
-  async #isBase({ repo }: OpenWorktree, tip: string, signal: AbortSignal): Promise<boolean> {
-    return await isAncestor(repo, tip, this.#options.base, signal);
   }
 
   async #commit(tree: OpenWorktree, message: string, signal: AbortSignal): Promise<void> {

@@ -90,8 +90,3 @@ export interface CriterionState {
 }
 
 export type MissionLogEntry = z.output<ReturnType<typeof missionLogEntrySchema>>;
-
-/** Names a line of a mission's log as evidence. */
-export function evidenceRef(mission_id: string, seq: number): string {
-  return `${mission_id}#${seq}`;
-}

@@ -33,35 +33,32 @@ export function conflictPrompt(files: readonly string[]): string {
 
 /** Asks to repair what a check found. */
 export function repairPrompt(criterion: CriterionSpec, check: Check, output: string): string {
-  return framed(
+  return failing(
     `The acceptance criterion ${criterion.id} fails: ${criterion.description}`,
-    checkLine(check),
+    check,
     "Fix the code so that the criterion is met. Do not change the check, and do not make it pass without fixing the cause.",
-    "Its output:",
-    quoted(output),
+    output,
   );
 }
 
 /** Asks to provide what a check needs to run. */
 export function environmentPrompt(criterion: CriterionSpec, check: Check, output: string): string {
-  return framed(
+  return failing(
     `The acceptance criterion ${criterion.id} cannot be checked here: ${criterion.description}`,
-    checkLine(check),
+    check,
     "Something is missing in its environment. Provide it within the working directory.",
-    "Its output:",
-    quoted(output),
+    output,
   );
 }
 
 /** Asks to change the code so that a criterion can be checked. */
 export function refactorPrompt(criterion: CriterionSpec, check: Check, output: string): string {
-  return framed(
+  return failing(
     `The acceptance criterion ${criterion.id} cannot be checked with the current code: ` +
       criterion.description,
-    checkLine(check),
+    check,
     "Change the structure of the code, not its behaviour, so that the check can run.",
-    "Its output:",
-    quoted(output),
+    output,
   );
 }
 
@@ -125,6 +122,11 @@ export function checkLine({ command, file_exists, content_match }: Check): strin
   if (file_exists !== undefined) return `Its check: the file ${file_exists} exists`;
   if (content_match === undefined) return "It has no check and is judged by a model.";
   return `Its check: a line of ${content_match.file} matches /${content_match.pattern}/`;
+}
+
+/** What is wrong, the check, what to do, and the check's output. */
+function failing(problem: string, check: Check, task: string, output: string): string {
+  return framed(problem, checkLine(check), task, "Its output:", quoted(output));
 }
 
 function framed(...lines: string[]): string {

@@ -14,7 +14,6 @@ import type { Published } from "../../session/subscription.ts";
 import { type Change, View } from "../../session/view.ts";
 import { clipped, shownLines } from "../../session/view_lines.ts";
 import type { MissionFiles } from "./files.ts";
-import { evidenceRef } from "./mission.ts";
 import type { LogLine, MissionStore } from "./store.ts";
 
 export interface ReportParts {
@@ -53,7 +52,7 @@ export class Report {
       .filter((part) => part !== undefined).join(" ").trimEnd();
     files.append(text, "stdout");
     if (failure) files.append(text, "stderr");
-    return evidenceRef(mission_id, seq);
+    return `${mission_id}#${seq}`;
   }
 
   /** Records an event in the mission's session, if that has not ended. */

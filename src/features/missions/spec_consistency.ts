@@ -8,10 +8,7 @@ interface Placed extends TaskSpec {
   session: number;
 }
 
-/**
- * Returns the inconsistencies of a well-formed spec: duplicate names, bad dependencies, and if
- * there are none, cycles.
- */
+/** Returns what is inconsistent in a spec; cycles only if nothing else is. */
 export function inconsistencies(spec: MissionSpec): SpecIssue[] {
   const tasks = spec.sessions.flatMap(({ tasks }, s) =>
     tasks.map((task, t): Placed => ({ ...task, path: `sessions[${s}].tasks[${t}]`, session: s }))

@@ -1,6 +1,6 @@
 /** Runs the tasks of a mission by their dependencies, several at once if possible. */
 import { messageOf } from "../../protocol/errors.ts";
-import type { TaskState } from "./mission.ts";
+import type { EventData } from "../../protocol/events.ts";
 import { taskPrompt } from "./prompts.ts";
 import { LaneKilled, type MissionLane } from "./report.ts";
 import type { SessionSpec, TaskSpec } from "./spec.ts";
@@ -30,11 +30,6 @@ export class TaskRunner {
     this.#options = options;
   }
 
-  #state(task_id: string): TaskState {
-    const { store, mission } = this.#context;
-    return store.tasks(mission.id).get(task_id)!;
-  }
-
   /** Settles the running tasks of an earlier daemon: merged ones are done, others start again. */
   async settleMerged(): Promise<void> {
     const { mission, store, workspace, report } = this.#context;
@@ -59,12 +54,14 @@ export class TaskRunner {
     const completed_at = new Date().toISOString();
     store.setTask(mission.id, { task_id, status: "completed", commit, completed_at });
     report.note({ task_id, event: "completed", detail: commit });
-    await report.emit("mission.task_completed", {
-      mission_id: mission.id,
-      task_id,
-      status: "completed",
-      commit,
-    });
+    await this.#tellEnd({ task_id, status: "completed", commit });
+  }
+
+  async #tellEnd(
+    end: Omit<EventData["mission.task_completed"], "mission_id">,
+  ): Promise<void> {
+    const { mission, report } = this.#context;
+    await report.emit("mission.task_completed", { mission_id: mission.id, ...end });
   }
 
   /** Opens a lane for each pending task. */
@@ -206,7 +203,7 @@ export class TaskRunner {
   ): Promise<string | undefined> {
     const { mission, store, report } = this.#context;
     const task_id = task.id;
-    const attempts = this.#state(task_id).attempts + 1;
+    const attempts = store.tasks(mission.id).get(task_id)!.attempts + 1;
     const started_at = new Date().toISOString();
     store.setTask(mission.id, {
       task_id,
@@ -239,12 +236,7 @@ export class TaskRunner {
     const message = messageOf(cause);
     if (!(cause instanceof Stopped && cause.reason === "parked")) {
       store.setTask(mission.id, { task_id, status: "cancelled", error: message });
-      await report.emit("mission.task_completed", {
-        mission_id: mission.id,
-        task_id,
-        status: "cancelled",
-        error: message,
-      });
+      await this.#tellEnd({ task_id, status: "cancelled", error: message });
     }
     await lane.end("cancelled", message);
   }
@@ -257,12 +249,7 @@ export class TaskRunner {
     store.setTask(mission.id, { task_id, status, error, completed_at: new Date().toISOString() });
     report.note({ task_id, event: status, detail: error }, { failure: true });
     this.#options.fail(`task ${task_id} ${killed ? "was cancelled" : "failed"}: ${error}`);
-    await report.emit("mission.task_completed", {
-      mission_id: mission.id,
-      task_id,
-      status,
-      error,
-    });
+    await this.#tellEnd({ task_id, status, error });
     await lane.end(killed ? "cancelled" : "errored", error);
   }
 }

@@ -73,27 +73,23 @@ const CONFLICT_TURNS = 3;
 export class Unit implements AsyncDisposable {
   readonly #context: RunContext;
   readonly #options: UnitOptions;
-  readonly #place: Place;
+  readonly place: Place;
   #session: WorkSession | undefined;
   #checks: CheckRunner | undefined;
 
   private constructor(context: RunContext, options: UnitOptions, place: Place) {
     this.#context = context;
     this.#options = options;
-    this.#place = place;
+    this.place = place;
   }
 
   static async open(context: RunContext, options: UnitOptions): Promise<Unit> {
     return new Unit(context, options, await context.workspace.open(options.name, options.signal));
   }
 
-  get place(): Place {
-    return this.#place;
-  }
-
   get checks(): CheckRunner {
     const { mission, openChecks } = this.#context;
-    return this.#checks ??= openChecks(this.#place.path, mission.options.env);
+    return this.#checks ??= openChecks(this.place.path, mission.options.env);
   }
 
   /** The session that works here, started on first use. */
@@ -104,7 +100,7 @@ export class Unit implements AsyncDisposable {
     signal.throwIfAborted();
     return this.#session = await startSession({
       title: `mission ${mission.id} ${name}`,
-      workdir: this.#place.path,
+      workdir: this.place.path,
       model: mission.options.model,
       trust: report.session.state.trust,
       // Even in a worktree: a command can do more than change its files.
@@ -147,7 +143,7 @@ export class Unit implements AsyncDisposable {
   ): Promise<string | undefined> {
     const { signal } = this.#options;
     for (let turns = 0;; turns++) {
-      const integration = await this.#place.integrate({ message, ready, signal });
+      const integration = await this.place.integrate({ message, ready, signal });
       if (integration.merged) return integration.commit;
       await this.resolve(integration.conflicts, turns);
     }
@@ -176,6 +172,6 @@ export class Unit implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#checks?.close();
     await this.#session?.stop(this.#options.signal.aborted ? "killed" : "completed");
-    await this.#place.close();
+    await this.place.close();
   }
 }

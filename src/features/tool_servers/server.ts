@@ -138,7 +138,8 @@ export class ExternalServer {
     try {
       return await abortable(deadline(tools, this.#wait_ms(patience)), signal);
     } catch (error) {
-      if (!isTimeout(error)) throw error;
+      const late = error instanceof DOMException && error.name === "TimeoutError";
+      if (!late) throw error;
       return this.#late(patience);
     }
   }
@@ -363,8 +364,4 @@ export class ExternalServer {
       : `log in with \`svc ctl mcp login ${name}\``;
     return new SvcError(code, this.mask(`tool server ${name}: ${words}`), { hint, cause: error });
   }
-}
-
-function isTimeout(error: unknown): boolean {
-  return error instanceof DOMException && error.name === "TimeoutError";
 }

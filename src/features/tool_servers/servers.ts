@@ -375,7 +375,17 @@ export class ExternalServers {
           problems.push({ server: entry.name, message });
         } else if (found.approved) {
           definitions.push(this.#definition(entry, workdir, project_env));
-        } else definitions.push(unapproved(entry, workdir, found));
+        } else {
+          const problem = `tool server ${entry.name}: ${found.file} needs a person's approval`;
+          definitions.push({
+            entry,
+            scope: "project",
+            workdir,
+            problem,
+            values: {},
+            secrets: [],
+          });
+        }
       }
     }
     // Untrusted sessions get only the tools of untrusted servers (product.md, rule 2).
@@ -466,15 +476,6 @@ export class ExternalServers {
     server.retire();
     this.#retired = [...this.#retired.filter((it) => !it.done), server];
   }
-}
-
-function unapproved(
-  entry: ServerEntry,
-  workdir: string,
-  { file }: Pick<ProjectServers, "file">,
-): Definition {
-  const problem = `tool server ${entry.name}: ${file} needs a person's approval`;
-  return { entry, scope: "project", workdir, problem, values: {}, secrets: [] };
 }
 
 /** Returns what a person reviews; variables appear by name, as in the file. */

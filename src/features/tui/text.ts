@@ -1,5 +1,5 @@
 /** Text for a terminal: made harmless, measured, wrapped and cut in columns. */
-import stringWidth from "string-width";
+import width from "string-width";
 import wrapAnsi from "wrap-ansi";
 import { visible, visibleLine } from "../../base/visible.ts";
 
@@ -14,6 +14,8 @@ export interface Span {
 
 /** One line of the screen, without its line break. */
 export type Line = readonly Span[];
+
+export { width };
 
 const TAB = "    ";
 /**
@@ -39,11 +41,6 @@ export function untabbed(text: string): string {
 export function limited(text: string, max: number): string {
   if (text.length <= max) return text;
   return `${text.slice(0, max).toWellFormed()}\n[… ${text.length - max} more characters]`;
-}
-
-/** Returns the columns that text takes. */
-export function width(text: string): number {
-  return stringWidth(text);
 }
 
 /** Returns the graphemes of a text, in order. */

@@ -152,7 +152,9 @@ async function proceed(incoming: Incoming, before: Draft): Promise<string> {
     }
   }
   const task_type = typeof said.task_type === "string" ? said.task_type : draft.task_type;
-  const question = problem === undefined ? whichSkill(offered) : whatIsMissing(problem);
+  const question = problem === undefined
+    ? whichSkill(offered)
+    : `I need more to begin: ${problem}. Answer with what is missing.`;
   const asked = { ...draft, task_type, said: [...draft.said, toQuestion(draft, question)] };
   if (JSON.stringify(asked).length > MESSAGE_KEPT_MAX) {
     throw problem === undefined ? noSkill(offered) : new RequestMalformedError(problem);
@@ -248,10 +250,6 @@ function toQuestion({ id, context_id, said }: Draft, text: string): unknown {
 function whichSkill(offered: readonly string[]): string {
   return `What should I do? I offer:\n${skillLines(offered)}\n` +
     "Answer with what you want, and with the addresses that it needs.";
-}
-
-function whatIsMissing(problem: string): string {
-  return `I need more to begin: ${problem}. Answer with what is missing.`;
 }
 
 function noSkill(offered: readonly string[]): Error {

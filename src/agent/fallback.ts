@@ -88,7 +88,12 @@ export class Fallbacks {
       this.#at = id;
       try {
         const model = await this.#parts.model(id);
-        await this.#tell(`${problem}; ${id} answers the rest of this turn`, id);
+        await this.#session.emit("lane.note", {
+          lane_id: MAIN_LANE,
+          text: `${problem}; ${id} answers the rest of this turn`,
+          reason_code: MODEL_RETRY,
+          fallback: id,
+        });
         return model;
       } catch (error) {
         if (!failsForGood(error)) throw error;
@@ -96,15 +101,6 @@ export class Fallbacks {
       }
     }
     return undefined;
-  }
-
-  async #tell(text: string, fallback: string): Promise<void> {
-    await this.#session.emit("lane.note", {
-      lane_id: MAIN_LANE,
-      text,
-      reason_code: MODEL_RETRY,
-      fallback,
-    });
   }
 }
 

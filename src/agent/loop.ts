@@ -196,11 +196,7 @@ async function followUp(step: Step, answer: Answer, answers: Answers): Promise<N
   // A message that came during the answer is answered too.
   if (end !== undefined && !session.fresh) return { end: await criticised(session, parts) };
   if (tell !== undefined && !left?.told) {
-    await session.emit("lane.note", {
-      lane_id: MAIN_LANE,
-      text: tell,
-      reason_code: MODEL_TOLD,
-    });
+    await session.emit("lane.note", { lane_id: MAIN_LANE, text: tell, reason_code: MODEL_TOLD });
   }
   return { answered: end !== undefined };
 }

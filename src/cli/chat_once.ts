@@ -5,7 +5,7 @@ import { APPROVAL_TOOL } from "../features/tool_servers/names.ts";
 import { messageOf, SvcError } from "../protocol/errors.ts";
 import { accessWords } from "../protocol/command_access.ts";
 import type { TurnLimits } from "../protocol/event_data.ts";
-import { FILES_UNREADABLE, LATER_FILES, MAIN_LANE } from "../protocol/events.ts";
+import { type EventData, FILES_UNREADABLE, LATER_FILES, MAIN_LANE } from "../protocol/events.ts";
 import { askedOf, type PersonQuestion } from "../protocol/person_question.ts";
 import { laterByName } from "../jail/runs_later.ts";
 import { callLine } from "../base/call_line.ts";
@@ -40,6 +40,8 @@ interface End {
   stop_reason: string;
   error?: string;
 }
+
+type Asked = Pick<EventData["approval.requested"], "approval_id" | "call_id" | "tool" | "args">;
 
 /** How often the model is asked again for an answer that fits the schema. */
 const REPAIRS_MAX = 2;
@@ -244,14 +246,7 @@ class Run {
   }
 
   /** Denies the call, because nobody can be asked, and says how to allow it. */
-  #deny(
-    { approval_id, call_id, tool, args }: {
-      approval_id: string;
-      call_id: string;
-      tool: string;
-      args: unknown;
-    },
-  ): void {
+  #deny({ approval_id, call_id, tool, args }: Asked): void {
     const { rpc, session_id } = this.#opened!;
     const asks_for_more = tool === "run_command" && accessWords(args) !== undefined;
     const every_session = tool === APPROVAL_TOOL || asks_for_more || writesLater(args) ||
@@ -267,10 +262,7 @@ class Run {
   }
 
   /** Tells the model that nobody is there to answer. */
-  #leaveOpen(
-    { approval_id, call_id }: { approval_id: string; call_id: string },
-    { question, options }: PersonQuestion,
-  ): void {
+  #leaveOpen({ approval_id, call_id }: Asked, { question, options }: PersonQuestion): void {
     const { rpc, session_id } = this.#opened!;
     console.error(`svc: nobody is there to answer: ${exactLine(question)}`);
     this.#line({ type: "unanswered", call_id, question, options });

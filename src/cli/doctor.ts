@@ -1,4 +1,4 @@
-import type { NamedFinding } from "./doctor/check.ts";
+import type { Finding } from "./doctor/check.ts";
 import { RESTART_HINT } from "./doctor/daemon_checks.ts";
 import { examine } from "./doctor/examine.ts";
 import { UsageError } from "./define.ts";
@@ -57,7 +57,7 @@ async function checkCache(model: string | undefined, json: boolean): Promise<num
   return passed ? 0 : 1;
 }
 
-function report(findings: readonly NamedFinding[]): string {
+function report(findings: readonly Finding[]): string {
   const paint = painter(wantsColour(Deno.stdout));
   const colours = { ok: paint.green, warn: paint.yellow, fail: paint.red };
   const width = Math.max(...findings.map(({ name }) => name.length));

@@ -23,13 +23,9 @@ export async function runWorker({ flags }: Input<typeof TASK_WORKER>): Promise<n
   const config = await readConfig(paths.config, SECTIONS);
   const { engine, nats_url, workers: configured } = config.of(TASKS);
   if (engine !== "nats") {
-    throw new SvcError(
-      "validation",
-      "no task queue on NATS is configured",
-      {
-        hint: `set [tasks] engine = "nats" and nats_url in ${paths.config}`,
-      },
-    );
+    throw new SvcError("validation", "no task queue on NATS is configured", {
+      hint: `set [tasks] engine = "nats" and nats_url in ${paths.config}`,
+    });
   }
   const task_types = flags.caps;
   const workers = flags.workers ?? Math.max(configured, 1);

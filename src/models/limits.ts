@@ -14,10 +14,7 @@ export interface Limits {
 }
 
 /** Limits from daemon.toml. */
-export interface LimitOverrides {
-  context_tokens?: number;
-  output_tokens?: number;
-}
+export type LimitOverrides = Partial<Omit<Limits, "compacts">>;
 
 /** For unknown models. A model with a lower limit says so when it refuses. */
 const UNKNOWN: Known = [128_000, 16_384];

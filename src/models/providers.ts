@@ -124,9 +124,13 @@ async function load(
   // The model classes of "/internal", not the create functions: loading those reads the
   // environment, and even an empty OPENAI_BASE_URL makes that fail.
   const headers = headersOf(config);
-  const call_id = (id: string) => id;
   const { kind, name: provider_name, images } = config;
-  const accepts = acceptedMedia({ kind, provider: provider_name, model, images });
+  const usual: Omit<Dialect, "echo_key"> = {
+    cache_marks: false,
+    accepts: acceptedMedia({ kind, provider: provider_name, model, images }),
+    files_in_results: true,
+    call_id: (id) => id,
+  };
 
   switch (config.kind) {
     case "anthropic": {
@@ -141,11 +145,10 @@ async function load(
             fetch: exactFetch(fetch, context, () => new AnthropicAnswer((it) => lost.push(it))),
           }),
         dialect: {
+          ...usual,
           echo_key: "anthropic",
           cache_marks: true,
           reasoning_key: `anthropic/reasoning/${model}`,
-          accepts,
-          files_in_results: true,
           // The conversation may have begun with a provider that allows other ids.
           call_id: (id) => id.replace(/[^a-zA-Z0-9_-]/g, "_"),
         },
@@ -177,11 +180,9 @@ async function load(
             fetch: exact(exchange),
           }),
         dialect: {
+          ...usual,
           echo_key: "openai",
-          cache_marks: false,
-          accepts,
           files_in_results: responses,
-          call_id,
           // Only the model that wrote it can read it.
           ...(responses
             ? { reasoning_key: `openai/reasoning/${model}` }
@@ -216,11 +217,8 @@ async function load(
             generateId: () => `call_${crypto.randomUUID().replaceAll("-", "")}`,
           }),
         dialect: {
+          ...usual,
           echo_key: "google",
-          cache_marks: false,
-          accepts,
-          files_in_results: true,
-          call_id,
         },
       };
     }
@@ -241,11 +239,10 @@ async function load(
             includeUsage: no_stream_options !== true,
           }),
         dialect: {
+          ...usual,
           echo_key: name,
-          cache_marks: false,
-          accepts,
           files_in_results: false,
-          call_id: short_call_ids ? shortCallId : call_id,
+          call_id: short_call_ids ? shortCallId : usual.call_id,
           reasoning_key: `${provider_name}/reasoning/${model}`,
           reasoning_fields: true,
         },

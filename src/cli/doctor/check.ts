@@ -6,15 +6,15 @@ import type { IndexEntries } from "../../session/index_file.ts";
 import type { Discovery } from "../../protocol/discovery.ts";
 
 /** `warn`: it works, but less well than it could; `fail`: it does not work. */
-export interface Finding {
+export interface CheckResult {
   status: "ok" | "warn" | "fail";
   message: string;
   /** What to do about it. */
   hint?: string;
 }
 
-/** A finding with the name of its check. */
-export interface NamedFinding extends Finding {
+/** A result with the name of its check. */
+export interface Finding extends CheckResult {
   name: string;
 }
 
@@ -38,7 +38,7 @@ export interface Patient {
   index_problem?: string;
 }
 
-export type Check = (patient: Patient) => Finding | Promise<Finding>;
+export type Check = (patient: Patient) => CheckResult | Promise<CheckResult>;
 
 /** The directories of sessions, as {@linkcode SessionHub.workdirs}: programs there are not run. */
 export function workdirsOf({ index, ended }: Patient): string[] {

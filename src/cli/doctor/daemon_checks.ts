@@ -6,7 +6,7 @@ import { requireSocketPath } from "../../os/local_socket.ts";
 import { isAlive } from "../../os/process.ts";
 import { PROTOCOL_VERSION, VERSION } from "../../protocol/version.ts";
 import { compareVersions, versionOf } from "../../features/update/version.ts";
-import { type Finding, type Patient } from "./check.ts";
+import { type CheckResult, type Patient } from "./check.ts";
 
 const HEALTH_MS = 5_000;
 
@@ -14,7 +14,7 @@ const HEALTH_MS = 5_000;
 export const RESTART_HINT = "`svc serve restart` switches to it";
 
 /** Compares the versions of this program, the running daemon and the installed binary. */
-export async function versions({ paths, daemon }: Patient): Promise<Finding> {
+export async function versions({ paths, daemon }: Patient): Promise<CheckResult> {
   const own = `svc ${VERSION}, deno ${Deno.version.deno}, protocol ${PROTOCOL_VERSION}`;
   if (daemon === undefined) return { status: "ok", message: own };
   const message = daemon.version === VERSION ? own : `${own}; the daemon is ${daemon.version}`;
@@ -65,7 +65,7 @@ async function installedVersion(path: string): Promise<Installed | undefined> {
 }
 
 /** Checks whether the local socket answers, and its mode. */
-export function socket({ paths, daemon, daemon_problem, discovery }: Patient): Finding {
+export function socket({ paths, daemon, daemon_problem, discovery }: Patient): CheckResult {
   // The daemon may have been started with another environment than this command.
   const path = discovery?.sock ?? paths.socket;
   try {
@@ -96,7 +96,7 @@ export function socket({ paths, daemon, daemon_problem, discovery }: Patient): F
 }
 
 /** Checks whether `/v1/health` answers on the loopback port. */
-export async function port({ daemon }: Patient): Promise<Finding> {
+export async function port({ daemon }: Patient): Promise<CheckResult> {
   if (daemon === undefined) return { status: "ok", message: "no daemon is running" };
   const url = `${daemon.url}v1/health`;
   try {
@@ -114,7 +114,7 @@ export async function port({ daemon }: Patient): Promise<Finding> {
 }
 
 /** Checks that the discovery file is the running daemon's. */
-export function token({ paths, daemon, discovery }: Patient): Finding {
+export function token({ paths, daemon, discovery }: Patient): CheckResult {
   if (discovery === undefined) {
     if (daemon === undefined) return { status: "ok", message: "no daemon is running" };
     return {

@@ -5,7 +5,7 @@ import { SECTIONS } from "../../features/registry.ts";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
 import type { Env, HomePaths } from "../../os/paths.ts";
 import { INDEX, type IndexEntry, IndexFile, knownPath, MISSING } from "../../session/index_file.ts";
-import type { Check, NamedFinding, Patient } from "./check.ts";
+import type { Check, Finding, Patient } from "./check.ts";
 import { port, socket, token, versions } from "./daemon_checks.ts";
 import { config, disk, files, journals } from "./file_checks.ts";
 import { service } from "./service_check.ts";
@@ -35,7 +35,7 @@ const CHECKS: readonly [name: string, check: Check][] = [
 ];
 
 /** Examines the daemon of these paths and what it needs. Changes nothing. */
-export async function examine(paths: HomePaths, env: Env): Promise<NamedFinding[]> {
+export async function examine(paths: HomePaths, env: Env): Promise<Finding[]> {
   const patient = await gather(paths, env);
   return await Promise.all(CHECKS.map(async ([name, check]) => {
     try {

@@ -5,15 +5,12 @@ import { checkPrivate, exists } from "../../os/files.ts";
 import { readLines } from "../../os/lines.ts";
 import { runProgram } from "../../os/program.ts";
 import { BadRecord, decodeRecord } from "../../session/record.ts";
-import { type Finding, type Patient, workdirsOf } from "./check.ts";
+import { type CheckResult, type Patient, workdirsOf } from "./check.ts";
 
 /** Checks owner and mode of the home and of every file of svc in it (contract.md section 1). */
-export function files({ paths }: Patient): Finding {
+export function files({ paths }: Patient): CheckResult {
   if (!exists(paths.home)) {
-    return {
-      status: "ok",
-      message: `${paths.home} does not exist yet; the daemon creates it`,
-    };
+    return { status: "ok", message: `${paths.home} does not exist yet; the daemon creates it` };
   }
   const inside = [paths.bus, paths.anchors].map(below);
   const dirs = [
@@ -53,10 +50,7 @@ export function files({ paths }: Patient): Finding {
   for (const path of dirs) check(path, 0o700, "dir");
   for (const path of ours) check(path, 0o600, "file");
   if (problems.length === 0) {
-    return {
-      status: "ok",
-      message: `${paths.home}: ${checked} files and directories are private`,
-    };
+    return { status: "ok", message: `${paths.home}: ${checked} files and directories are private` };
   }
   return {
     status: "fail",
@@ -91,7 +85,7 @@ function entriesOf(dir: string): Deno.DirEntry[] {
 }
 
 /** Checks `daemon.toml`. */
-export function config({ paths, config_problem, config_hint }: Patient): Finding {
+export function config({ paths, config_problem, config_hint }: Patient): CheckResult {
   if (config_problem !== undefined) {
     return { status: "fail", message: config_problem, hint: config_hint };
   }
@@ -100,7 +94,7 @@ export function config({ paths, config_problem, config_hint }: Patient): Finding
 }
 
 /** Checks the journals of the sessions in the index. */
-export async function journals({ paths, index, index_problem }: Patient): Promise<Finding> {
+export async function journals({ paths, index, index_problem }: Patient): Promise<CheckResult> {
   if (index_problem !== undefined) {
     return {
       status: "warn",
@@ -161,7 +155,7 @@ const WARN_BYTES = 1024 * MIB;
 const FAIL_BYTES = 100 * MIB;
 
 /** Checks the free space of the home and of the sessions' directories. */
-export async function disk(patient: Patient): Promise<Finding> {
+export async function disk(patient: Patient): Promise<CheckResult> {
   const workdirs = workdirsOf(patient);
   const wanted = [patient.paths.home, ...workdirs];
   const there = [...new Set(wanted.map(nearestVisible))];
@@ -185,7 +179,7 @@ export function parseDf(text: string): FileSystem[] {
 }
 
 /** Reports the free space, and whether it is enough. */
-export function judgeDisk(systems: readonly FileSystem[]): Finding {
+export function judgeDisk(systems: readonly FileSystem[]): CheckResult {
   if (systems.length === 0) {
     return { status: "warn", message: "unknown, because df does not work here" };
   }

@@ -1,22 +1,15 @@
 import { openService } from "../../features/service/service.ts";
-import type { Finding, Patient } from "./check.ts";
+import type { CheckResult, Patient } from "./check.ts";
 
 /** Checks that the background unit runs this binary for this home, and runs the daemon. */
-export async function service({ paths, env, daemon }: Patient): Promise<Finding> {
+export async function service({ paths, env, daemon }: Patient): Promise<CheckResult> {
   const unit = await (await openService({ paths, env, uid: Deno.uid() ?? 0 })).status();
   if (!unit.installed) {
-    return {
-      status: "ok",
-      message: "no background unit is installed; clients start the daemon",
-    };
+    return { status: "ok", message: "no background unit is installed; clients start the daemon" };
   }
   const { hint } = unit;
   if (!unit.current) {
-    return {
-      status: "warn",
-      message: `the unit ${unit.unit_path} runs another program`,
-      hint,
-    };
+    return { status: "warn", message: `the unit ${unit.unit_path} runs another program`, hint };
   }
   if (daemon !== undefined && unit.pid !== daemon.pid) {
     return {

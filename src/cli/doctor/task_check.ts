@@ -1,12 +1,12 @@
 import { deadline } from "@std/async";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
 import { TASKS } from "../../features/tasks/config.ts";
-import type { Finding, Patient } from "./check.ts";
+import type { CheckResult, Patient } from "./check.ts";
 
 const ANSWER_MS = 5_000;
 
 /** Checks that the NATS server which stores the tasks answers. */
-export async function tasks({ config, env }: Patient): Promise<Finding> {
+export async function tasks({ config, env }: Patient): Promise<CheckResult> {
   if (config?.of(TASKS).engine !== "nats") {
     return { status: "ok", message: "tasks are kept on this machine" };
   }

@@ -14,13 +14,13 @@ import { chooseRooted } from "../../jail/rooted.ts";
 import { runProgram } from "../../os/program.ts";
 import { useOnce } from "../daemon_call.ts";
 import { ownRegistry } from "../own_models.ts";
-import { type Finding, type Patient, workdirsOf } from "./check.ts";
+import { type CheckResult, type Patient, workdirsOf } from "./check.ts";
 
 /** How long the daemon may take to ask a server on this machine. */
 const ANSWER_MS = 5_000;
 
 /** Checks the configured providers: the daemon's, or without one this environment's. */
-export async function models({ daemon, config, env, paths }: Patient): Promise<Finding> {
+export async function models({ daemon, config, env, paths }: Patient): Promise<CheckResult> {
   if (daemon === undefined && config === undefined) {
     return { status: "warn", message: "unknown, because daemon.toml cannot be read" };
   }
@@ -91,7 +91,7 @@ function askProvider(paths: HomePaths, provider: string): Promise<string | undef
 }
 
 /** Checks the sandbox of commands. */
-export async function sandbox({ config }: Patient): Promise<Finding> {
+export async function sandbox({ config }: Patient): Promise<CheckResult> {
   try {
     using found = await detectSandbox(config?.sandbox.shell ?? "auto");
     const { kind, note, hidden_path, filtered, bounded, forwards } = found;
@@ -134,7 +134,7 @@ export async function sandbox({ config }: Patient): Promise<Finding> {
 }
 
 /** Checks how the limits of a session's commands are enforced. */
-export function limits({ daemon }: Patient): Finding {
+export function limits({ daemon }: Patient): CheckResult {
   const { by, why } = heldLimits(daemon?.pid ?? Deno.pid);
   const what = "the memory and processes of a session's commands";
   if (by === "cgroup") {
@@ -154,7 +154,7 @@ export function limits({ daemon }: Patient): Finding {
 }
 
 /** Checks how the file tools keep paths inside the workdir. */
-export function fileTools(): Finding {
+export function fileTools(): CheckResult {
   using chosen = chooseRooted("/");
   const { mechanism } = chosen.view([]);
   if (mechanism === "openat2") {
@@ -169,7 +169,7 @@ export function fileTools(): Finding {
 }
 
 /** Checks git, for worktrees. */
-export async function git(patient: Patient): Promise<Finding> {
+export async function git(patient: Patient): Promise<CheckResult> {
   const said = await runProgram("git", ["--version"], workdirsOf(patient));
   if (said?.success) return { status: "ok", message: said.stdout };
   return {
@@ -180,7 +180,7 @@ export async function git(patient: Patient): Promise<Finding> {
 }
 
 /** Checks for a browser, for hired browser tasks. */
-export function browser(patient: Patient): Finding {
+export function browser(patient: Patient): CheckResult {
   const found = findBrowser(patient.env, workdirsOf(patient));
   if (found !== undefined) return { status: "ok", message: found };
   const untrusted = findBrowser(patient.env, []);

@@ -5,7 +5,7 @@ import { credentialsOf } from "../../features/tool_servers/credentials.ts";
 import { readPolicy } from "../../features/tool_servers/policy.ts";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
 import { useOnce } from "../daemon_call.ts";
-import type { Finding, Patient } from "./check.ts";
+import type { CheckResult, Patient } from "./check.ts";
 
 interface Server {
   name: string;
@@ -16,7 +16,7 @@ interface Server {
 const ANSWER_MS = 5_000;
 
 /** Checks `policy.yaml` and what its servers need. Starts none of them. */
-export async function toolServers(patient: Patient): Promise<Finding> {
+export async function toolServers(patient: Patient): Promise<CheckResult> {
   let servers: Server[];
   try {
     servers = await ownServers(patient);

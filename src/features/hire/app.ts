@@ -165,10 +165,7 @@ function refuse(
   }
   const authority = authorityOf(request);
   if (authority === undefined) {
-    return refused(
-      "validation",
-      "the Host header and the request target must name the same host",
-    );
+    return refused("validation", "the Host header and the request target must name the same host");
   }
   const origin = headers.get("origin");
   // Every sandboxed page has the origin "null", whoever created it.

@@ -117,7 +117,7 @@ export function readClass(answer: string): FailureClass | undefined {
 }
 
 /** Describes a check in a line for people and models. */
-export function checkLine({ command, file_exists, content_match }: Check): string {
+function checkLine({ command, file_exists, content_match }: Check): string {
   if (command !== undefined) return `Its check is the command: ${command}`;
   if (file_exists !== undefined) return `Its check: the file ${file_exists} exists`;
   if (content_match === undefined) return "It has no check and is judged by a model.";

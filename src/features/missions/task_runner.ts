@@ -57,9 +57,7 @@ export class TaskRunner {
     await this.#tellEnd({ task_id, status: "completed", commit });
   }
 
-  async #tellEnd(
-    end: Omit<EventData["mission.task_completed"], "mission_id">,
-  ): Promise<void> {
+  async #tellEnd(end: Omit<EventData["mission.task_completed"], "mission_id">): Promise<void> {
     const { mission, report } = this.#context;
     await report.emit("mission.task_completed", { mission_id: mission.id, ...end });
   }
@@ -231,7 +229,7 @@ export class TaskRunner {
   }
 
   async #cutOff(task_id: string, lane: MissionLane): Promise<void> {
-    const { mission, store, report } = this.#context;
+    const { mission, store } = this.#context;
     const cause = this.#options.signal.reason;
     const message = messageOf(cause);
     if (!(cause instanceof Stopped && cause.reason === "parked")) {

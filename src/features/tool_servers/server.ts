@@ -8,7 +8,7 @@ import { messageOf, SvcError } from "../../protocol/errors.ts";
 import type { Log } from "../../os/log.ts";
 import { Semaphore } from "../../base/semaphore.ts";
 import type { Clock } from "../../base/clock.ts";
-import { Breaker, type BreakerState, type Verdict } from "./breaker.ts";
+import { Breaker, type Verdict } from "./breaker.ts";
 import type { Connection, Target } from "./connection.ts";
 import { AnsweredError, ForgottenError } from "./errors.ts";
 import { Link, withinLimit } from "./link.ts";
@@ -65,7 +65,7 @@ export class ExternalServer {
   readonly entry: ServerEntry;
   readonly #parts: ServerParts;
   readonly #slots: Semaphore;
-  readonly #breaker: Breaker;
+  readonly breaker: Breaker;
   readonly #stderr: StderrLog;
   readonly #link: Link;
   #tools: Listed<RemoteTool> | undefined;
@@ -90,17 +90,8 @@ export class ExternalServer {
     this.#slots = new Semaphore(parts.entry.max_concurrent);
     const timeout_ms = Math.max(parts.entry.timeout_ms, START_MIN_MS);
     this.#link = new Link({ timeout_ms, open: (...args) => this.#reconnect(...args) });
-    this.#breaker = new Breaker(parts.clock, () => this.#drop());
+    this.breaker = new Breaker(parts.clock, () => this.#drop());
     this.#stderr = new StderrLog(parts.entry.name, parts.log, parts.mask);
-  }
-
-  get breaker(): BreakerState {
-    return this.#breaker.state;
-  }
-
-  /** While the breaker is open: when it allows the next probe, as RFC 3339 in UTC. */
-  get retry_at(): string | undefined {
-    return this.#breaker.retry_at;
   }
 
   /** Masks its credentials in a text. */
@@ -131,7 +122,7 @@ export class ExternalServer {
    * another attempt
    */
   async tools(signal: AbortSignal, patience: Patience): Promise<Listed<RemoteTool>> {
-    const left_alone = this.#relist_waits || ["open", "probing"].includes(this.#breaker.state);
+    const left_alone = this.#relist_waits || ["open", "probing"].includes(this.breaker.state);
     if (this.#unlisted !== undefined && left_alone) throw this.#unlisted;
     if (this.#tools !== undefined && !this.#stale) return this.#tools;
     const { tools } = this.#listing ??= this.#beginListing();
@@ -188,7 +179,7 @@ export class ExternalServer {
     } catch (error) {
       this.#stale = true;
       this.#unlisted = error;
-      if (this.#breaker.state === "closed") {
+      if (this.breaker.state === "closed") {
         this.#relist_waits = true;
         const retry = () => this.#relist_waits = false;
         this.#stopRelistTimer = this.#parts.clock.after(RELIST_AFTER_MS, retry);
@@ -258,7 +249,7 @@ export class ExternalServer {
     this.#retired = true;
     this.#retiring.abort(new SvcError("internal", "it is no longer in the policy"));
     this.#stopRelistTimer();
-    this.#breaker.close();
+    this.breaker.close();
     if (this.#calls.size === 0) this.#drop();
   }
 
@@ -279,7 +270,7 @@ export class ExternalServer {
     this.#calls.add(call);
     this.#stopIdleTimer();
     try {
-      const result = await this.#breaker.attempt(
+      const result = await this.breaker.attempt(
         () => work(signal),
         {
           error: (error) =>

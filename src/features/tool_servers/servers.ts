@@ -151,7 +151,7 @@ export class ExternalServers {
       const { name, transport, trust, enabled } = entry;
       const made = TRUSTS.map((trust) => this.#servers.get(keyOf(definition, trust)))
         .filter((server) => server !== undefined);
-      const broken = made.find((server) => server.breaker !== "closed");
+      const broken = made.find((server) => server.breaker.state !== "closed");
       return {
         name,
         scope,
@@ -160,8 +160,8 @@ export class ExternalServers {
         enabled,
         problem,
         connected: made.filter((server) => server.connected).length,
-        breaker: broken?.breaker ?? "closed",
-        breaker_until: broken?.retry_at,
+        breaker: broken?.breaker.state ?? "closed",
+        breaker_until: broken?.breaker.retry_at,
         tools: made.find((server) => server.remembered !== undefined)?.remembered?.length,
         logged_in: login && true,
       };
@@ -377,14 +377,7 @@ export class ExternalServers {
           definitions.push(this.#definition(entry, workdir, project_env));
         } else {
           const problem = `tool server ${entry.name}: ${found.file} needs a person's approval`;
-          definitions.push({
-            entry,
-            scope: "project",
-            workdir,
-            problem,
-            values: {},
-            secrets: [],
-          });
+          definitions.push({ entry, scope: "project", workdir, problem, values: {}, secrets: [] });
         }
       }
     }

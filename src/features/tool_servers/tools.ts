@@ -11,9 +11,6 @@ import { APPROVAL_TOOL, toolNamer } from "./names.ts";
 import type { Offer, OfferedTool, ProjectServers, ServerProblem } from "./offer.ts";
 import { resultText } from "./result.ts";
 
-/** The `reason_code` of the note about missing tools. */
-export const TOOLS_MISSING = "tools_missing";
-
 const DESCRIBED_MAX = 300;
 
 /** A tool with the name that models see. */
@@ -100,7 +97,7 @@ export class SessionTools {
     ].join("; ");
     if (text !== (this.#told.get(session) ?? "")) {
       this.#told.set(session, text);
-      const reason_code = TOOLS_MISSING;
+      const reason_code = "tools_missing";
       if (text !== "") await session.emit("lane.note", { lane_id: MAIN_LANE, text, reason_code });
     }
     const offered = tools.map((tool) => toolOf(tool, session));

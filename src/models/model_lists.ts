@@ -1,8 +1,8 @@
 /** The models that providers list, each in the format of its own endpoint. */
 
 import { ModelError } from "./model.ts";
-import { type ProviderContext, toModelError } from "./provider_errors.ts";
-import { baseUrl, fetchFor, headersOf, secretsOf } from "./provider_http.ts";
+import { toModelError } from "./provider_errors.ts";
+import { contextOf, fetchFor, headersOf } from "./provider_http.ts";
 import type { ProviderTarget } from "./registry.ts";
 
 export interface ListedModel {
@@ -70,9 +70,8 @@ function pathsOf({ name, known }: ProviderTarget): Paths {
 }
 
 async function ask(target: ProviderTarget, path: string, signal: AbortSignal): Promise<unknown> {
-  const base_url = baseUrl(target);
-  const { name, key_source = `api_key_env of [models.${name}] in daemon.toml` } = target;
-  const context: ProviderContext = { name, base_url, key_source, secrets: secretsOf(target) };
+  const context = contextOf(target);
+  const { name, base_url } = context;
   const fetch = fetchFor(context, LIMITS);
   const response = await fetch(new URL(path, `${base_url}/`), {
     headers: { accept: "application/json", ...headersOf(target) },

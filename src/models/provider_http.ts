@@ -77,8 +77,14 @@ export function baseUrl(config: ProviderConfig): string {
   );
 }
 
+/** Returns what errors of a provider mention. @throws {ModelError} like {@linkcode baseUrl} */
+export function contextOf(config: ProviderConfig): ProviderContext {
+  const { name, key_source = `api_key_env of [models.${name}] in daemon.toml` } = config;
+  return { name, base_url: baseUrl(config), key_source, secrets: secretsOf(config) };
+}
+
 /** Returns the key and the values of headers that look like one. */
-export function secretsOf(config: ProviderConfig): string[] {
+function secretsOf(config: ProviderConfig): string[] {
   const values = Object.values(config.headers ?? {})
     .map((value) => value.replace(/^(Bearer|Basic) /i, ""))
     .filter((value) => value.length >= 16);

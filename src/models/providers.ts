@@ -23,7 +23,7 @@ import {
 } from "./provider_errors.ts";
 import { type OpenAiApi, openAiApi, type ProviderKind } from "./provider_address.ts";
 import type { Quirks } from "./presets.ts";
-import { baseUrl, fetchFor, headersOf, secretsOf } from "./provider_http.ts";
+import { contextOf, fetchFor, headersOf } from "./provider_http.ts";
 import { exactFetch, type Exchange } from "./odd_answers.ts";
 import { type Dialect, type ReasoningPart, toCallOptions } from "./provider_prompt.ts";
 import { acceptedMedia } from "./vision.ts";
@@ -81,22 +81,10 @@ const LINGER_MS = 250;
  * @throws {ModelError} if `base_url` is missing or not an HTTP address
  */
 export async function providerModel(config: ProviderConfig, model: string): Promise<Model> {
-  const base_url = baseUrl(config);
   const { efforts, tokens } = config;
   const max_output_tokens = outputLimit(`${config.name}/${model}`, tokens);
-  const context: ProviderContext = {
-    name: config.name,
-    base_url,
-    key_source: config.key_source ?? `api_key_env of [models.${config.name}] in daemon.toml`,
-    secrets: secretsOf(config),
-  };
-  const provider = await load(
-    config,
-    model,
-    base_url,
-    fetchFor(context, config.limits ?? ANSWER_LIMITS),
-    context,
-  );
+  const context = contextOf(config);
+  const provider = await load(config, model, context);
   return {
     id: `${config.name}/${model}`,
     accepts: provider.dialect.accepts,
@@ -117,10 +105,10 @@ function outputLimit(id: string, tokens: LimitOverrides = {}): number | undefine
 async function load(
   config: ProviderConfig,
   model: string,
-  baseURL: string,
-  fetch: typeof globalThis.fetch,
   context: ProviderContext,
 ): Promise<Provider> {
+  const { base_url: baseURL } = context;
+  const fetch = fetchFor(context, config.limits ?? ANSWER_LIMITS);
   // The model classes of "/internal", not the create functions: loading those reads the
   // environment, and even an empty OPENAI_BASE_URL makes that fail.
   const headers = headersOf(config);

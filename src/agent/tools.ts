@@ -44,18 +44,18 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
       ? undefined
       : [...ledIn(workdir, { home: parts.home, hidden: new Set(hidden) })];
   /** Calls the unit about whole files, which must be as the session last saw them. */
-  const callOnFiles = async <A extends object>(
+  const callOnFiles = async (
     op: UnitOp,
-    { paths, ...args }: { args: A; paths: string[]; dry?: true },
+    args: { dry?: true },
+    paths: readonly string[],
     { signal, ...scope }: PreviewScope,
   ) => {
     const { session_id, workdir, reader = session_id } = scope;
     const seen = known_files.of(reader, workdir, paths);
-    const { args: given, ...dry } = args;
-    const sent = { ...given, seen, leads: leadsFor(op, scope), ...dry };
-    const result = await parts.units.call(op, sent, scope, signal);
+    const leads = leadsFor(op, scope);
+    const result = await parts.units.call(op, { ...args, seen, leads }, scope, signal);
     // Files that a dry run reads count as not read.
-    if (!dry.dry) known_files.note(reader, workdir, result);
+    if (!args.dry) known_files.note(reader, workdir, result);
     if (result.changed === undefined) return { result };
     const { text, whole } = await describeChange(result.changed);
     if (whole) known_files.note(reader, workdir, { ...result, files: [result.changed.now!] });
@@ -64,7 +64,7 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
   const onFiles =
     <A extends object>(op: UnitOp, pathsIn: (args: A) => string[]) =>
     async (args: A, scope: ToolScope): Promise<ToolOutcome> => {
-      const { result, change } = await callOnFiles(op, { args, paths: pathsIn(args) }, scope);
+      const { result, change } = await callOnFiles(op, args, pathsIn(args), scope);
       const { ok, output, media } = result;
       return { ok, output: change ?? output, ...(media && change === undefined && { media }) };
     };
@@ -72,11 +72,11 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
   const trying =
     <A extends object>(op: UnitOp, pathsIn: (args: A) => string[]) =>
     async (args: A, scope: PreviewScope): Promise<Preview> => {
-      const tried = { args, paths: pathsIn(args), dry: true } as const;
-      const { result: { ok, output, changes = [] }, change } = await callOnFiles(op, tried, scope);
-      if (change !== undefined || !ok) return { problem: change ?? output };
+      const dry = { ...args, dry: true } as const;
+      const { result, change } = await callOnFiles(op, dry, pathsIn(args), scope);
+      if (change !== undefined || !result.ok) return { problem: change ?? result.output };
       const { shownChanges } = await import("./shown_changes.ts");
-      return { changes: shownChanges(changes) };
+      return { changes: shownChanges(result.changes ?? []) };
     };
   const thePath = ({ path }: { path: string }) => [path];
   const locate = locating(parts);

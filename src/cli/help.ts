@@ -32,7 +32,7 @@ export function helpText(path: string, command: Command, name = "svc"): string {
   const { summary, about, usage, lists, examples, notes } = manualOf(path, command);
   const runs = (line: string) => line.replace(/(?<![\w./-])svc(?= )/g, () => name);
   const paragraph = (text: string) => wrapped(named(text, () => name), WIDTH).join("\n");
-  const exampleLines = examples.flatMap(([line, help]) => [INDENT + line, INDENT + INDENT + help]);
+  const example_lines = examples.flatMap(([line, help]) => [INDENT + line, INDENT + INDENT + help]);
   const width = Math.min(
     COLUMN_MAX,
     Math.max(...lists.flatMap(({ rows }) => rows.map(({ term }) => term.length)), 0),
@@ -44,7 +44,7 @@ export function helpText(path: string, command: Command, name = "svc"): string {
     ...lists.map(({ heading, rows }) =>
       [`${heading}:`, ...rows.map((row) => rowText(row, width))].join("\n")
     ),
-    ...(examples.length > 0 ? [["Examples:", ...exampleLines.map(runs)].join("\n")] : []),
+    ...(examples.length > 0 ? [["Examples:", ...example_lines.map(runs)].join("\n")] : []),
     ...notes.map(paragraph),
   ].join("\n\n");
 }

@@ -14,6 +14,7 @@ export interface MissionPaths {
 /** The largest log in bytes; the mission's own log goes on. */
 const LOG_MAX = 16 * 1024 * 1024;
 
+/** Returns the paths of a mission's files. */
 export function missionPaths(dir: string, mission_id: string): MissionPaths {
   const own = join(dir, mission_id);
   return {

@@ -8,6 +8,7 @@ export const APPROVAL_TOOL = "start_project_servers";
 const NAME_MAX = 64;
 const HASH_LENGTH = 8;
 
+/** Returns a function that names the tools of these servers. */
 export function toolNamer(
   servers: readonly string[],
 ): (server: string, tool: string) => string {

@@ -21,6 +21,7 @@ export function insert(input: Input, text: string): boolean {
   return plain.length <= room;
 }
 
+/** Empties the input. */
 export function clear(input: Input): void {
   replace(input, 0, input.text.length, "");
   input.recalled = undefined;
@@ -52,6 +53,7 @@ const TARGETS = {
 
 export type Movement = keyof typeof TARGETS;
 
+/** Moves the cursor. */
 export function move(input: Input, movement: Movement): void {
   input.cursor = TARGETS[movement](input);
 }

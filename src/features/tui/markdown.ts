@@ -9,6 +9,7 @@ export interface MarkdownState {
   code: boolean;
 }
 
+/** Returns the state before the first row. */
 export function markdownStart(): MarkdownState {
   return { fenced: false, heading: false, bold: false, code: false };
 }

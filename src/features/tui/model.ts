@@ -159,6 +159,7 @@ export interface Model {
   leaving: boolean;
 }
 
+/** Returns the model of a session before its data arrives. */
 export function emptyModel(session_id: string): Model {
   return {
     session: {

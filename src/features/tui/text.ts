@@ -33,6 +33,7 @@ export function cleanLine(text: string): string {
   return visibleLine(text).normalize();
 }
 
+/** Replaces tabs with spaces. */
 export function untabbed(text: string): string {
   return text.replaceAll("\t", TAB);
 }
@@ -74,10 +75,12 @@ export function cut(text: string, cols: number): string {
 /** Maximum code units searched for one column of text. */
 const GRAPHEME_MAX = 32;
 
+/** Returns a line in one style. */
 export function line(text: string, style: Style = "plain"): Line {
   return [{ text, style }];
 }
 
+/** Returns the text of a line. */
 export function lineText(line: Line): string {
   return line.map(({ text }) => text).join("");
 }

@@ -1,37 +1,35 @@
-/** Decides after each answer of a model whether its turn continues, and how it ends otherwise. */
+/** Decides after each answer whether its turn continues, and how it ends otherwise. */
 import type { FinishReason, ToolCall } from "../models/model.ts";
 import type { TurnEnd } from "../session/turn.ts";
 import type { ToolOutcome } from "./tool.ts";
 
-/** A model's answer as the turn sees it. */
 export interface Answer {
   reason: FinishReason;
   calls: readonly ToolCall[];
-  /** Whether it has text other than blanks. */
+  /** Whether it has more than blank text. */
   said: boolean;
 }
 
-/** What follows an answer: the turn ends, or the model is told something before the next step. */
+/** The turn ends, or the model gets a message before the next step. */
 export interface Verdict {
   end?: TurnEnd;
   tell?: string;
 }
 
-/** How many answers in a row may be cut off or empty before the turn ends. */
+/** How many answers in a row may be cut off or empty. */
 const CUT_MAX = 3;
 const EMPTY_MAX = 1;
-/** After how many identical steps in a row the model is told, and after how many the turn ends. */
+/** After how many identical steps in a row the model is warned, and the turn ends. */
 const REPEATS_TOLD = 3;
 const REPEATS_MAX = 5;
 
-/** Follows the answers of one turn. */
 export class Answers {
   #cut = 0;
   #empty = 0;
   #last_step = "";
   #repeats = 0;
 
-  /** Judges an answer before its calls run. @returns what follows it; neither: run its calls. */
+  /** Judges an answer before its calls run. @returns nothing if its calls should run. */
   judge({ reason, calls, said }: Answer): Verdict {
     if (reason === "filtered") {
       return {
@@ -67,7 +65,7 @@ export class Answers {
     };
   }
 
-  /** Judges the calls of an answer by their results. @returns what follows them, if they repeat. */
+  /** Judges the calls of an answer by their results, if they repeat. */
   judgeCalls(calls: readonly ToolCall[], outcomes: readonly ToolOutcome[]): Verdict {
     const step = calls.map(({ tool, args }, n) => {
       const { ok, output } = outcomes[n];

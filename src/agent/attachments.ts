@@ -6,15 +6,15 @@ import type { TurnSession } from "../session/session.ts";
 import type { Item } from "../session/transcript_items.ts";
 
 /**
- * What an image counts as in tokens: the most that Anthropic counts for one that it does not scale
- * down further; OpenAI and Google count less.
+ * Tokens of an image: Anthropic's most for one that it does not scale down; OpenAI and Google count
+ * less.
  */
 const IMAGE_TOKENS = 1_600;
-/** Bytes of a PDF that count as a token: between a scanned page and one of dense text. */
+/** Bytes of a PDF for a token: between a scanned page and one of dense text. */
 const PDF_BYTES_A_TOKEN = 8;
 const PDF_TOKENS_MIN = 3_000;
 const PDF_TOKENS_MAX = 100_000;
-/** The part of a request's limits that the attachments use that the model has seen. */
+/** The part of a request's limits for attachments that the model has already seen. */
 const KEPT_PART = 1 / 2;
 /** Statuses with which providers refuse an image or a document. */
 const REFUSED: ReadonlySet<number | undefined> = new Set([400, 404, 413, 415, 422]);
@@ -36,9 +36,9 @@ export function attachmentTokens(attachments: readonly Attachment[] = []): numbe
 }
 
 /**
- * Reads the attachments of a request that its model can be given.
+ * Reads the attachments that the model accepts.
  *
- * @returns base64 by hash, without those whose file is missing or damaged
+ * @returns base64 by hash, without missing or damaged files
  */
 export async function filesFor(
   session: Pick<TurnSession, "attachments">,
@@ -69,10 +69,10 @@ export function isCrowded(items: readonly Item[]): boolean {
 }
 
 /**
- * Returns which attachments are left out first: the oldest. Those that the model has not seen stay
- * as long as a request may have them.
+ * Returns which attachments to leave out: the oldest first, and unseen ones only if a request
+ * cannot have them.
  *
- * @param keep tokens that the others may have
+ * @param keep tokens for the seen ones
  */
 export function oldAttachments(
   items: readonly Item[],
@@ -96,18 +96,18 @@ export function allAttachments(items: readonly Item[], from_seq = 0): Compacted[
   return seqs.length === 0 ? undefined : { from_seq, to_seq: Math.max(...seqs) };
 }
 
-/** Returns what to leave out after a refusal: what the model has not seen yet, otherwise all. */
+/** Returns what to leave out after a refusal: what the model has not seen, else all. */
 export function refusedAttachments(items: readonly Item[]): Compacted["attachments"] {
   const refused = allAttachments(items, unseenFrom(items)) ?? allAttachments(items);
   return refused && { ...refused, refused: true };
 }
 
-/** Reports whether an error says that a provider refuses an image or a document. */
+/** Reports whether a provider refused an image or a document. */
 export function refusesAttachments({ status, message, retryable }: ModelError): boolean {
   return !retryable && REFUSED.has(status) && ABOUT_ATTACHMENTS.test(message);
 }
 
-/** Returns the seq from which on a model has seen nothing. */
+/** The seq from which on the model has seen nothing. */
 function unseenFrom(items: readonly Item[]): number {
   const last = items.findLast((item) => "step" in item);
   return last !== undefined && "step" in last ? last.step.first_seq + 1 : 0;

@@ -1,4 +1,3 @@
-/** The commands that run in the background, of all sessions. */
 import { backgroundEndedText, COMMAND_SHOWN } from "../protocol/background_text.ts";
 import { SvcError } from "../protocol/errors.ts";
 import type { EventData } from "../protocol/events.ts";
@@ -9,31 +8,29 @@ import type { Session } from "../session/session.ts";
 import type { WayOut } from "./way_out.ts";
 import { within } from "../base/within.ts";
 
-/** Commands that may run at the same time in a session. */
+/** Maximum number of running commands in a session. */
 export const RUNNING_MAX = 8;
 /** Ended commands of a session whose output is kept. */
 const ENDED_KEPT = 8;
-/** How long recording the end of a session waits for its commands to be killed. */
+/** How long the end of a session waits for its commands to be killed. */
 const STOP_MS = 7_000;
 
 type EndReason = EventData["background.ended"]["reason"];
 
-/** A command of a session. */
 export interface SessionCommand {
   readonly command_id: string;
-  /** The whole command line. */
   readonly command: string;
   /** What it was allowed beyond the sandbox, in words. */
   readonly beyond: string | undefined;
   readonly started_at: string;
   readonly process: BackgroundCommand;
-  /** Its way out, if it has one of its own. */
+  /** Its own way out, if it has one. */
   readonly way_out?: WayOut;
   /** How far the model has read its output. */
   model_read: number;
-  /** How many refused connections the model was told of. */
+  /** How many refused connections the model was told. */
   refusals_read: number;
-  /** How it ended, as it is recorded. */
+  /** Its end, as recorded. */
   ended?: EventData["background.ended"];
   /** Why it is being stopped, and by whom. */
   stopping?: { reason: EndReason; by?: string };
@@ -41,12 +38,11 @@ export interface SessionCommand {
   recorded: Promise<void>;
 }
 
-/** What {@linkcode BackgroundCommands.start} needs. */
 export interface StartOptions extends BackgroundOptions {
   command_id: string;
   call_id?: string;
   beyond: string | undefined;
-  /** Its way out, which ends with it, or if it does not start. */
+  /** Ends with the command, or if that does not start. */
   way_out?: WayOut;
   /** Aborts the start. */
   signal: AbortSignal;
@@ -55,21 +51,20 @@ export interface StartOptions extends BackgroundOptions {
 export class BackgroundCommands {
   readonly #log: Log;
   readonly #sessions = new Map<string, SessionCommand[]>();
-  /** Nothing more is started. */
   #closed = false;
-  /** The sessions have stopped: what still ends is recorded when they come back. */
+  /** False once the sessions have stopped: later ends are recorded when they return. */
   #recording = true;
 
   constructor(log: Log) {
     this.#log = log;
   }
 
-  /** The commands of a session that are known, oldest first. */
+  /** The known commands of a session, oldest first. */
   of(session_id: string): readonly SessionCommand[] {
     return this.#sessions.get(session_id) ?? [];
   }
 
-  /** @throws {SvcError} not_found, with those that run. */
+  /** @throws {SvcError} not_found, naming the running ones. */
   get(session_id: string, command_id: string): SessionCommand {
     const found = this.of(session_id).find((it) => it.command_id === command_id);
     if (found !== undefined) return found;
@@ -84,7 +79,7 @@ export class BackgroundCommands {
   /**
    * Starts a command.
    *
-   * @throws {SvcError} conflict when too many run; shutting_down when the daemon stops.
+   * @throws {SvcError} conflict if too many run; shutting_down if the daemon stops.
    * @throws the signal's reason
    */
   async start(session: Session, options: StartOptions): Promise<SessionCommand> {
@@ -127,14 +122,14 @@ export class BackgroundCommands {
     });
   }
 
-  /** Waits for the end of a command and records it; never rejects. */
+  /** Records the end of a command; never rejects. */
   async #record(
     session: Session,
     command: SessionCommand,
     started: Promise<unknown>,
   ): Promise<void> {
     const { process, command_id } = command;
-    // What cannot be recorded does not run.
+    // A command that cannot be recorded does not run.
     started.catch(() => process.stop());
     const end = await process.ended;
     const { stopping } = command;
@@ -176,9 +171,9 @@ export class BackgroundCommands {
   }
 
   /**
-   * Stops a command; one that has ended stays as it is.
+   * Stops a command, if it runs.
    *
-   * @param by who stops it: the door, or `model`.
+   * @param by the door, or `model`.
    * @returns whether it was running.
    */
   async stop(session_id: string, command_id: string, by: string): Promise<boolean> {
@@ -201,7 +196,7 @@ export class BackgroundCommands {
     this.#sessions.delete(session_id);
   }
 
-  /** Ends all commands; what has not ended in time ends with this process. Never rejects. */
+  /** Ends all commands; the rest end with this process. Never rejects. */
   async close(grace_ms: number): Promise<void> {
     const all = [...this.#sessions.values()].flat();
     const stopped = all.map((it) => this.#stop(it, { reason: "daemon_stopped" }));
@@ -210,7 +205,7 @@ export class BackgroundCommands {
     this.#recording = false;
   }
 
-  /** Reads on where the model has stopped reading. */
+  /** Continues reading where the model stopped. */
   readForModel(command: SessionCommand, max: number): OutputPiece {
     const piece = readFrom(command, command.model_read, max);
     command.model_read = piece.next;
@@ -218,7 +213,7 @@ export class BackgroundCommands {
   }
 }
 
-/** Reads a command's output from a place. */
+/** Reads a command's output from a position. */
 export function readFrom({ process }: SessionCommand, from: number, max: number): OutputPiece {
   return process.output.read(from, max, process.end !== undefined);
 }

@@ -1,10 +1,9 @@
 import type { SessionState } from "../session/session_state.ts";
 
 /**
- * Returns a message when a session's budget is used up.
+ * Returns a message if a session's budget is used up.
  *
- * @param fallback_usd the budget of sessions that have none of their own
- * @returns undefined while some of it is left
+ * @param fallback_usd for sessions without a budget
  */
 export function spentBudget(state: SessionState, fallback_usd?: number): string | undefined {
   const budget = state.budget_usd ?? fallback_usd;

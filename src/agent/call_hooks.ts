@@ -1,7 +1,6 @@
 /** Decisions of the operator's programs about calls; the hooks feature runs the programs. */
 import type { Tool, ToolOutcome } from "./tool.ts";
 
-/** A call that is about to run, or has run. */
 export interface HookedCall {
   call_id: string;
   tool: Tool;
@@ -10,16 +9,14 @@ export interface HookedCall {
   subagent?: string;
 }
 
-/** The verdict of the hooks before a call. */
 export interface HookVerdict {
   action?: "allow" | "ask" | "deny";
-  /** Why, in words for the model and the person. */
+  /** The reason for the model and the person. */
   reason?: string;
   /** Text for the model, added to the result. */
   context?: string;
 }
 
-/** The hooks on the calls of sessions. */
 export interface CallHooks<S> {
   /** Runs the hooks before a call. @throws the signal's reason */
   beforeCall?(session: S, call: HookedCall, signal: AbortSignal): Promise<HookVerdict | undefined>;

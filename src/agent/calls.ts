@@ -1,4 +1,4 @@
-/** Records, approves and runs the calls of a turn; a call that takes long gets its own lane. */
+/** Records, approves and runs the calls of a turn; a long call gets its own lane. */
 import { messageOf } from "../protocol/errors.ts";
 import type { Attachment } from "../protocol/attachments.ts";
 import { MAIN_LANE } from "../protocol/events.ts";
@@ -14,23 +14,22 @@ import type { Ruling } from "./ruling.ts";
 import { connectOf } from "./connect.ts";
 import type { Judged, Preview, Subagent, SubagentEnd, Tool, ToolOutcome } from "./tool.ts";
 
-/** The result of a call that was under way when its daemon stopped. */
+/** The result of a call that was running when its daemon stopped. */
 export const UNKNOWN_OUTCOME =
   "svc was stopped while this call ran; it may or may not have taken effect";
 
 /** The result of a call that a person did not allow. */
 export const DENIED = "denied: the person did not allow this call";
 
-/** @template S the sessions whose calls they are about */
 export interface CallParts<S = Session> extends CallHooks<S> {
   /** Returns the paths that the session's tools must not see. */
   hidden(session: S): string[];
-  /** Called before a call that may change files, once it was allowed. */
+  /** Called before an allowed call that may change files. */
   beforeWrite?(session: S, turn: Turn): Promise<void>;
   /**
-   * Has the session work where its directory is now, if that was renamed.
+   * Follows the session's directory if it was renamed.
    *
-   * @returns why no call can work in it, if it is gone
+   * @returns why calls cannot work there, if it is gone
    */
   findDirectory?(session: S): Promise<string | undefined>;
   new_lane_id(): string;
@@ -38,10 +37,8 @@ export interface CallParts<S = Session> extends CallHooks<S> {
   judge(session: S, tool: Judged, args: unknown): Promise<Ruling>;
 }
 
-/** Where a call is made. */
 export interface CallContext {
   parts: CallParts<TurnSession>;
-  /** The available tools. */
   tools: readonly Tool[];
   session: TurnSession;
   turn: Turn;
@@ -50,10 +47,10 @@ export interface CallContext {
 }
 
 /**
- * Runs one call: records it, asks for approval if needed, and records the result.
+ * Records a call, asks for approval if needed, runs it and records the result.
  *
- * @returns the result; a tool that fails does not throw
- * @throws the turn's reason when the turn is stopped immediately
+ * @returns the result, also of a tool that fails
+ * @throws the turn's reason if the turn is stopped immediately
  */
 export async function runCall(step: CallContext, call: ToolCall): Promise<ToolOutcome> {
   const { call_id, tool, args, echo, written } = call;
@@ -63,8 +60,8 @@ export async function runCall(step: CallContext, call: ToolCall): Promise<ToolOu
 }
 
 /**
- * Does what follows the record that a call has begun. When the turn is left for the next daemon, a
- * call that can simply be made again gets no result yet.
+ * Continues after the record that a call has begun. If the turn is left for the next daemon, a call
+ * that can be repeated gets no result yet.
  *
  * @returns as {@linkcode runCall}
  */
@@ -83,7 +80,7 @@ export async function finishCall(step: CallContext, call: ToolCall): Promise<Too
   return outcome;
 }
 
-/** What a failed call says; a command that was stopped keeps what it had written. */
+/** The result of a failed call; a stopped command keeps its output. */
 function failureOf(error: unknown, { left, signal, soft }: Turn): string {
   const stopped = error instanceof CommandAborted ? error : undefined;
   const message = messageOf(stopped?.cause ?? error);
@@ -121,7 +118,7 @@ export async function recordOutcome(
   return outcome;
 }
 
-/** Keeps the images and documents of a result, before an event names them. */
+/** Stores the images and documents of a result, before an event names them. */
 export async function keepMedia(
   session: Pick<TurnSession, "attachments">,
   { media = [], attachments = [] }: Pick<ToolOutcome, "media" | "attachments">,
@@ -133,9 +130,9 @@ export async function keepMedia(
   return kept;
 }
 
-/** Follows a call, and measures it without the time that a person takes to decide it. */
+/** Follows a call, and measures it without the time that a person takes to decide. */
 class CallProgress {
-  /** Whether it has begun to do what cannot simply be done again. */
+  /** Whether it may have had an effect, so that it cannot be repeated. */
   acts = false;
 
   readonly #started = performance.now();
@@ -145,7 +142,6 @@ class CallProgress {
     return Math.round(performance.now() - this.#started - this.#waited);
   }
 
-  /** Waits for a person. */
   async wait<T>(decision: Promise<T>): Promise<T> {
     const from = performance.now();
     try {
@@ -195,7 +191,7 @@ async function perform(
   if (tool.access === "write" || tool.access === "execute") {
     await parts.beforeWrite?.(session, turn);
     turn.signal.throwIfAborted();
-    // Only a search of the whole directory finds all that leads to a file.
+    // Only a search of the whole directory finds everything that leads to a file.
     const risk = asked_about ?? tool.risk?.(args, workdir);
     if (asked_about === undefined && risk !== undefined) {
       const output = `${tool.describe(args)}: ${risk.runner}; make this call again, so that the ` +
@@ -228,7 +224,7 @@ async function perform(
         ? { mayConnect: connectOf(parts, session, turn, { call_id, label }, progress) }
         : {}),
       async askPerson(question) {
-        // Such a session has no person; it keeps the tool for the sake of a common prefix.
+        // Nobody is there; the tool is offered for the common prefix.
         if (isWorkTitle(session.state.title)) return "nobody";
         const asking = { call_id, tool: call.tool };
         return await progress.wait(askPerson(session.approvals, asking, question, turn.soft));
@@ -242,7 +238,7 @@ async function perform(
     const after = await progress.wait(hooks.catch(() => ""));
     return withNotes(outcome, context, after);
   } catch (error) {
-    // What it asked goes with it; the end of a turn does that by itself.
+    // Withdraw its questions; the end of a turn does that itself.
     if (!turn.soft.aborted) await session.approvals.withdraw(call_id);
     await lane.end(turn.signal.aborted ? "cancelled" : "errored");
     throw error;
@@ -250,8 +246,8 @@ async function perform(
 }
 
 /**
- * Returns what decides about the addresses to which a fetch is redirected: the rules hold for them
- * as for the first one, and a fetch that a rule allowed goes only where rules allow it.
+ * Decides about redirects of a fetch: the rules hold as for its first address, and a fetch that a
+ * rule allowed goes only where rules allow it.
  */
 function reachOf(
   { judge }: CallParts<TurnSession>,
@@ -271,7 +267,6 @@ interface TriedCall extends HookedCall {
   preview(): Promise<Preview> | undefined;
 }
 
-/** Whether a call may run. */
 interface Approved {
   /** Why it must not run, if so. */
   refusal?: string;
@@ -282,9 +277,9 @@ interface Approved {
 }
 
 /**
- * Decides by the person's rules, then by the approval mode (contract.md section 5); asks for approval
- * if one is needed. A rule that allows a call does it in sessions that ask, and never for a call that
- * also needs approval in `auto`.
+ * Decides by the person's rules, then by the approval mode (contract.md section 5), and asks if
+ * needed. A rule allows calls only in sessions that ask, and never one that also needs approval in
+ * `auto`.
  */
 async function approve(
   { judge, beforeCall }: CallParts<TurnSession>,
@@ -302,12 +297,12 @@ async function approve(
   if (said === "deny") {
     return { refusal: `refused: ${reason}; do not try to do it in another way`, context };
   }
-  // A hook can only be stricter than a rule; where no rule decides, it may allow like one.
+  // A hook can only be stricter than a rule; without a rule it may allow like one.
   const decided = said === "ask" ? { action: said, by: reason } : { action: action ?? said, by };
   return { ...await decideCall(call, { ...decided, choices }, session, turn, progress), context };
 }
 
-/** Decides by what rules and hooks say, and by the approval mode. */
+/** Decides by rules and hooks, and by the approval mode. */
 async function decideCall(
   { tool, args, call_id, preview }: TriedCall,
   { action, by, choices }: Ruling,
@@ -332,7 +327,7 @@ async function decideCall(
     if (trust === "untrusted" && must_ask) {
       return { refusal: `refused because of ${by}: sessions that work for others ask nobody` };
     }
-    // The memory itself refuses what work for others must not save, so nobody needs to approve it.
+    // The memory itself refuses what work for others must not save.
     if (!must_ask && (trust === "untrusted" || !tool.asks_in_auto(args, workdir))) return {};
   }
   if (approval === "read_only" && tool.access !== "read") {
@@ -342,7 +337,7 @@ async function decideCall(
   }
   if (action === "allow" && certain && trust === "trusted") return { by_rule: true };
   if (!must_ask && !tool.asks(args)) return {};
-  // Nobody is asked for what cannot succeed anyway.
+  // Nobody is asked about a call that cannot succeed.
   const { problem, changes } = await preview() ?? {};
   if (problem !== undefined) return { refusal: problem };
   const replaces = tool.spec.name === "write_file" && changes?.some((it) => it.before !== undefined)

@@ -1,7 +1,7 @@
 /**
- * Shortens a conversation. Old images and documents are removed first, then old outputs of tools; if
- * that is not enough, the model summarizes everything older than the newest messages. Only one event,
- * at the end, makes the change, so an interrupted compaction has no effect.
+ * Shortens a conversation. Old images and documents go first, then old outputs of tools; if that is
+ * not enough, the model summarizes everything but the newest messages. One event at the end makes
+ * the change, so that an interrupted compaction has no effect.
  */
 import { messageOf } from "../protocol/errors.ts";
 import type { Compacted, SessionEvent } from "../protocol/events.ts";
@@ -42,36 +42,30 @@ export interface Cause {
   refused?: TooLong;
 }
 
-/** The decision; the estimates are added when it is recorded. */
+/** The decision without the estimates. */
 type Plan = Omit<Compacted, "reason" | "tokens_before" | "tokens_after" | "seen_seq" | "learned">;
 
-/**
- * The shares of the context that the newest outputs, the newest messages and the summary may use.
- */
+/** Parts of the context for the newest outputs, the newest messages and the summary. */
 const OUTPUTS_PART = 1 / 6;
 const TAIL_PART = 1 / 4;
 const SUMMARY_PART = 1 / 8;
 const SAID_PART = 1 / 16;
 /** How many of the person's older messages are kept word for word. */
 const SAID_MAX = 3;
-/** The share of the conversation that must be removed to justify a model call. */
+/** The part of the conversation that a model call must remove to be worth it. */
 const WORTH_PART = 1 / 10;
-/** A plan that leaves more than this share of the conversation is not used. */
+/** A plan that leaves more than this part of the conversation is not used. */
 const WORTH_LEFT = 0.95;
-/**
- * How often to ask for a summary of a shorter conversation when the provider refuses the request.
- */
+/** How often to ask for a summary of less when the provider refuses the request. */
 const SUMMARY_TRIES = 4;
-/**
- * The factor by which a conversation shrinks when a provider refused it without naming its limit.
- */
+/** The factor by which to shrink a conversation that was refused without a limit. */
 const REFUSED_PART = 0.8;
-/** The longest text in a part that is summarized, in characters, and the most parts. */
+/** The longest text in a summarized part, in characters, and the most parts. */
 const PART_TEXT_MAX = 4_096;
 const PARTS_MAX = 16;
 /**
- * The lengths, in characters, to which single texts are cut when nothing else is enough, and those
- * to which rules and facts are cut after that.
+ * If nothing else is enough, single texts are cut to these lengths, in characters, and then rules
+ * and facts.
  */
 const TEXT_MAX = [32_768, 8_192, 2_048, 512];
 const TOLD_MAX = [16_384, 4_096, 1_024];
@@ -81,10 +75,10 @@ const FILES_MAX = 200;
 const LABEL = "compaction";
 
 /**
- * Shortens the conversation, if possible.
+ * Shortens the conversation.
  *
- * @returns the recorded event data; undefined when nothing is worth removing
- * @throws the turn's reason when it is stopped meanwhile; nothing has changed then
+ * @returns the recorded event data; undefined if nothing is worth removing
+ * @throws the turn's reason if it is stopped meanwhile, without a change
  */
 export async function compact(
   parts: CompactionParts,
@@ -161,7 +155,7 @@ async function decide(context: Context): Promise<Plan | undefined> {
   return sizes.after(fits) < sizes.before * WORTH_LEFT ? fits : undefined;
 }
 
-/** Returns the seq up to which outputs are old; the newest seen outputs that fit are kept. */
+/** Returns the seq up to which outputs are old; the newest seen ones that fit are kept. */
 function oldOutputs(items: readonly Item[], keep: number, sizes: Sizes): number | undefined {
   const steps = items.flatMap((item) => "step" in item ? [item.step] : []);
   // The model has not yet seen the results of the last step.
@@ -174,11 +168,11 @@ function oldOutputs(items: readonly Item[], keep: number, sizes: Sizes): number 
   return undefined;
 }
 
-/** Returns the index where the newest items begin, which are kept word for word. */
+/** Returns the index of the newest items, which are kept word for word. */
 function tailOf(items: readonly Item[], keep: number, sizes: Sizes): number {
   const last = items.findLastIndex((item) => "step" in item);
   const step = items[last];
-  // Results that the model has not seen, and the messages after them, are always kept.
+  // Results that the model has not seen, and later messages, are always kept.
   const unseen = step !== undefined && "step" in step && step.step.calls.length > 0;
   let begin = unseen ? last : last + 1;
   let tokens = sizes.of(items.slice(begin));
@@ -241,9 +235,7 @@ function filesOf(items: readonly Item[], tools: readonly Tool[]): string[] {
   return [...files].slice(-FILES_MAX);
 }
 
-// ── the summary ────────────────────────────────────────────────────────────────────────────────
-
-/** Asks the model for a summary, in a separate lane. @throws when there is no usable summary. */
+/** Asks the model for a summary, in a separate lane. @throws if there is no usable one. */
 async function summarise(
   context: Context,
   older: readonly Item[],
@@ -279,7 +271,7 @@ async function askShorter(
   for (let tries = 1;; tries++) {
     const room = most - max - QUESTION_TOKENS;
     try {
-      // Sends all of it if it fits, because the provider has it in its cache.
+      // The provider has the whole conversation in its cache.
       if (sizes.before <= room) return await askAbout(context, transcript, max, asking);
       return await askInParts(context, older, max, { ...asking, room });
     } catch (error) {
@@ -312,7 +304,7 @@ async function askInParts(
   let free = 0;
   for (const item of cut.items) {
     const tokens = sizes.of([item]);
-    // An item that is too long on its own cannot be included.
+    // Skip an item that is too long on its own.
     if ("told" in item || !wanted.has(itemSeq(item)) || tokens > left) continue;
     if (tokens > free || parts.length === 0) {
       parts.push([]);
@@ -402,8 +394,6 @@ only the newest messages stay beside it. Write down what you need in order to go
 Leave out a heading that has nothing. Keep every fact and spend few words: ${words} at most. Call no
 tool. Answer with the summary alone.`;
 }
-
-// ── sizes ──────────────────────────────────────────────────────────────────────────────────────
 
 /** Token counts of a conversation and of its shortened forms, as the provider counts. */
 class Sizes {

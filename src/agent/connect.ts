@@ -10,7 +10,7 @@ import type { Ruling } from "./ruling.ts";
 import type { Judged } from "./tool.ts";
 import type { MayConnect } from "./way_out.ts";
 
-/** A connection as rules see it, such as `connect: *.example.com`. */
+/** The name of connections in rules, such as `connect: *.example.com`. */
 export const CONNECT = "connect";
 /** Destinations that one command can ask for. */
 const QUESTIONS_MAX = 20;
@@ -22,9 +22,9 @@ const SUBJECT: Judged = {
 };
 
 /**
- * Returns what decides for one call: rules first, then the list of allowed hosts, then the person,
- * where the session asks and has one. Rules hold as they are at each connection; the person is asked
- * about a destination once, for clients try again.
+ * Returns what decides for one call: rules, then the list of allowed hosts, then the person, if the
+ * session asks and has one. Rules are read at each connection; the person is asked about a
+ * destination once, because clients try again.
  */
 export function connectOf(
   { judge }: { judge(session: TurnSession, tool: Judged, args: unknown): Promise<Ruling> },

@@ -9,8 +9,8 @@ import type { Tool } from "./tool.ts";
 /** The fewest characters of English text or code in a token. */
 const CHARACTERS_A_TOKEN = 3;
 /**
- * A provider's count that is more than so many times our estimate cannot be true: some gateways add up
- * the counts of all requests. Small counts are not judged.
+ * A provider's count above our estimate times this is wrong: some gateways add up the counts of all
+ * requests. Small counts are not judged.
  */
 const TRUE_FACTOR = 4;
 const JUDGED_MIN = 16_384;
@@ -47,10 +47,10 @@ export function itemTokens(item: Item): number {
 }
 
 /**
- * Returns the tokens of the next request: the provider's last count, unless it cannot be true, plus an
- * estimate for everything since.
+ * Returns the tokens of the next request: the provider's last count, if it can be right, plus an
+ * estimate for the rest.
  *
- * @param prefix tokens of the system prompt and the tools, for a conversation without a count
+ * @param prefix tokens of system prompt and tools, without a count
  */
 export function requestTokens(transcript: Transcript, prefix: () => number): number {
   const { measured, items } = transcript;
@@ -64,12 +64,12 @@ export function requestTokens(transcript: Transcript, prefix: () => number): num
   return tokens;
 }
 
-/** Returns the most tokens that a request may have, leaving space for the answer. */
+/** Returns the most tokens of a request, leaving space for the answer. */
 export function roomOf({ context_tokens, output_tokens }: Limits): number {
   return Math.max(context_tokens - output_tokens, Math.floor(context_tokens / 4));
 }
 
-/** Returns the limits of a model, lowered to what a provider reported when it refused. */
+/** Lowers a model's limits to what a provider reported in a refusal. */
 export function limitsFor(limits: Limits, learned: number | undefined): Limits {
   if (learned === undefined || learned >= limits.context_tokens) return limits;
   const output_tokens = Math.min(limits.output_tokens, Math.floor(learned / 4));

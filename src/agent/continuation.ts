@@ -1,4 +1,4 @@
-/** A turn that was cut off: how far it came, as its journal has it, and what becomes of its calls. */
+/** A turn that was cut off: how far it came, and what becomes of its calls. */
 import { type Decision, MAIN_LANE, MODEL_RETRY, MODEL_TOLD } from "../protocol/events.ts";
 import type { FinishReason, ToolCall } from "../models/model.ts";
 import type { TurnSession } from "../session/session.ts";
@@ -18,25 +18,25 @@ export interface LeftCall {
 
 /** What is left of a turn. */
 export interface Left {
-  /** Model calls that were answered. */
+  /** Number of answered model calls. */
   steps: number;
   /** The answers before the last one. */
   answers: Answers;
   /** The last answer, whose calls may not all have run. */
   last?: {
     answer: Answer;
-    /** The calls that had begun, by their ids. */
+    /** The calls that had begun, by id. */
     calls: Map<string, LeftCall>;
-    /** Whether the model was already told what was wrong with the answer. */
+    /** Whether the model already knows what was wrong with the answer. */
     told: boolean;
   };
-  /** Whether the last answer is continued by the next one. */
+  /** Whether the next answer continues the last one. */
   continues: boolean;
   /** Whether the memory was asked about the turn. */
   recalled: boolean;
   /** The model that answers the rest of the turn instead of the session's own. */
   fallback?: string;
-  /** Whether settings were changed that the model was not told of. */
+  /** Whether settings changed without the model knowing. */
   configured: boolean;
 }
 
@@ -71,7 +71,7 @@ export async function readLeft(session: TurnSession): Promise<Left> {
       case "lane.note":
         if (data.reason_code === MODEL_RETRY) {
           text = "";
-          // A subagent's has a code of its own, and is for its own lane alone.
+          // A subagent's note has its own code, and affects only its lane.
           left.fallback = data.fallback ?? left.fallback;
         }
         if (data.reason_code === MODEL_TOLD && left.last) left.last.told = true;
@@ -103,7 +103,7 @@ export async function readLeft(session: TurnSession): Promise<Left> {
         break;
       case "approval.resolved": {
         const call_id = asked.get(data.approval_id);
-        // A question that svc withdrew has no decision; a call that it settled as allowed may have run.
+        // A withdrawn question has no decision; a call that was settled as allowed may have run.
         const withdrawn = data.by === "svc" && data.decision === "deny";
         if (call_id !== undefined && !withdrawn) begun(call_id).decision = data.decision;
         break;
@@ -137,12 +137,11 @@ function judgeLast({ answers, last }: Left): void {
 }
 
 /**
- * Ends a call that had begun when its turn was cut off. One that only reads, or still waits for its
- * approval, is made now; of any other it is unknown whether it has taken effect, and the model is told
- * so.
+ * Ends a call that had begun when its turn was cut off. One that only reads, or still waits for
+ * approval, runs now; for others the model learns that their effect is unknown.
  *
  * @returns the result
- * @throws the turn's reason when the turn is stopped immediately
+ * @throws the turn's reason if the turn is stopped immediately
  */
 export async function continueCall(
   step: CallContext,
@@ -161,7 +160,7 @@ export async function continueCall(
   return outcome;
 }
 
-/** Returns the result of a call's subagent, if the call has started one. */
+/** Returns the result of the call's subagent, if it has started one. */
 async function subagentLeft(
   { journal, state }: TurnSession,
   call_id: string,

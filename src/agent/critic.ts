@@ -1,13 +1,12 @@
 /**
  * The output critic: checks an agent's output for signs that something it read has taken control of
- * it. Each rule names the sign; a finding fails the deliverable.
+ * it. A finding fails the deliverable.
  */
 
 import { destructiveCommand } from "./critic_commands.ts";
 import { leakingImage } from "./critic_images.ts";
 import { unhidden } from "./critic_text.ts";
 
-/** A violation of a rule. */
 export interface Finding {
   rule: "canary" | "image-exfiltration" | "role-token" | "destructive-command";
   /** The matching text, shortened. */
@@ -17,7 +16,7 @@ export interface Finding {
 export interface CriticOptions {
   /** Markers planted in the confidential part of a prompt. */
   canaries?: readonly string[];
-  /** Hosts that images may come from even if their address carries data: sources of the task. */
+  /** Sources of the task: their images may have addresses that carry data. */
   known_hosts?: ReadonlySet<string>;
   /** Whether the requester has agreed to destructive commands. */
   consent?: boolean;
@@ -36,10 +35,9 @@ export function canaryLine(canary: string): string {
 }
 
 /**
- * Checks a text in time bounded by its length, because its author may be hostile. Text hidden
- * behind invisible characters, compatibility forms and character references counts too.
- *
- * @returns the first violation
+ * Returns the first violation. Takes time bounded by the text's length, because its author may be
+ * hostile. Also finds text behind invisible characters, compatibility forms and character
+ * references.
  */
 export function criticise(text: string, options: CriticOptions = {}): Finding | undefined {
   const shown = unhidden(text);
@@ -57,8 +55,6 @@ function inspect(text: string, options: CriticOptions): Finding | undefined {
 function finding(rule: Finding["rule"], evidence: string | undefined): Finding | undefined {
   return evidence === undefined ? undefined : { rule, evidence: shortened(evidence) };
 }
-
-// ── canary ─────────────────────────────────────────────────────────────────────────────────────
 
 /** Letters of other scripts that look like hexadecimal digits. */
 const LOOKALIKES: Record<string, string> = {
@@ -78,12 +74,15 @@ const LOOKALIKES: Record<string, string> = {
 };
 
 /**
- * Also finds it with separators, reversed, with lookalike letters, percent-encoded, in hexadecimal
- * or in base64.
+ * Also finds it with separators, reversed, with lookalikes, percent-encoded, in hexadecimal or
+ * base64.
  */
 function canaryEcho(text: string, canaries: readonly string[]): string | undefined {
   if (canaries.length === 0) return undefined;
-  const decoded = text.replace(/%([0-9a-f]{2})/gi, (_, hex) => hexChar(hex));
+  const decoded = text.replace(
+    /%([0-9a-f]{2})/gi,
+    (_, hex) => String.fromCharCode(parseInt(hex, 16)),
+  );
   const spellings = [...new Set([text, decoded])].map(squeezed);
   const base64 = text.replace(/\s+/g, "").replaceAll("-", "+").replaceAll("_", "/");
   for (const canary of canaries) {
@@ -99,26 +98,18 @@ function canaryEcho(text: string, canaries: readonly string[]): string | undefin
   return undefined;
 }
 
-function hexChar(hex: string): string {
-  return String.fromCharCode(parseInt(hex, 16));
-}
-
 function squeezed(text: string): string {
   return text.replace(/[аαЬьсϲԁеєОоЗз]/g, (letter) => LOOKALIKES[letter]).toLowerCase()
     .replace(/[^a-z0-9]+/g, "");
 }
 
-/**
- * Returns what the base64 of any text around this one contains, for each of the three alignments.
- */
+/** Returns what the base64 of a text around this one contains, for each alignment. */
 function base64Cores(text: string): string[] {
   return [0, 1, 2].map((shift) => {
     const encoded = btoa("\0".repeat(shift) + text).replace(/=+$/, "");
     return encoded.slice(shift === 0 ? 0 : shift + 1, -2);
   });
 }
-
-// ── tokens of chat templates ───────────────────────────────────────────────────────────────────
 
 /** Tokens that end or begin a turn in the templates of common model families. */
 const ROLE_TOKENS = [
@@ -135,7 +126,7 @@ const ROLE_TOKENS = [
   // Claude's tool calls
   /<\/?(?:antml:)?(?:function_calls|function_results|invoke name=)/,
 ];
-/** The old plain-text form: a blank line, then only the role at the beginning of a line. */
+/** The old plain-text form: a blank line, then the role at the beginning of a line. */
 const HUMAN = /(?:^|\n\n)(?:Human|H): /;
 const ASSISTANT = /\n\nAssistant:/;
 

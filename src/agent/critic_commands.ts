@@ -1,6 +1,6 @@
 /** Finds commands that would destroy everything. */
 
-/** A place whose loss is fatal: the root, a home, a whole system directory. */
+/** A place whose loss is fatal: the root, a home, a system directory. */
 const PLACE = String
   .raw`(?:\/|~\w{0,32}|\$\{?HOME(?::\?)?\}?|\/(?:bin|boot|dev|etc|home|lib|lib64|opt|root|sbin|srv|sys|usr|var|Users|System|Library|Applications))(?:\/|\/\.|\/\*|\/\.\*|\*)?`;
 const EVERYTHING = String.raw`["']?${PLACE}["']?(?=\s|$|[;&|)\`,])`;
@@ -25,7 +25,7 @@ const DESTRUCTIVE: readonly RegExp[] = [
   new RegExp(String.raw`\b(?:rmtree|rmSync|rm_rf|removeSync|rimraf)\(?\s{0,4}["'\`]${PLACE}["'\`]`),
   // A function that calls itself twice, in the background.
   /([\w:.]{1,40})\s{0,4}\(\)\s{0,4}\{\s{0,4}\1\s{0,4}\|\s{0,4}\1\s{0,4}&\s{0,4}\}\s{0,4};\s{0,4}\1/,
-  // Runs the response of a remote server: through a pipe, a substitution or an evaluation.
+  // Runs a remote server's response through a pipe, a substitution or an evaluation.
   /\b(?:curl|wget)\b[^\n|;.$]{0,200}[.$][^\n|;]{0,500}\|[ \t]{0,10}(?:sudo[ \t]+(?:-\S{1,20}[ \t]+)?)?(?:\/(?:usr\/)?bin\/)?(?:env[ \t]+)?(?:(?:ba|z|da|k|fi)?sh|(?:python3?|perl|ruby|node)(?=[ \t]*(?:-[ \t]*)?(?:$|[\n;&|`"'])))\b/m,
   /\b(?:(?:ba|z|da|k)?sh\s+-c|eval|source|\.)\s{1,4}["']?(?:\$\(|`|<\()\s{0,4}(?:curl|wget)\b/,
   /\b(?:ba|z|da|k)?sh\s{1,4}<\(\s{0,4}(?:curl|wget)\b/,
@@ -44,10 +44,10 @@ const DESTRUCTIVE: readonly RegExp[] = [
 const FILE_COMMAND = /\b(rm|chmod|chown)[ \t]+([^\n;|&`)]{1,500})/g;
 const WORDS_MAX = 24;
 const IS_EVERYTHING = new RegExp(String.raw`^${PLACE}$`);
-/** Words with which prose begins, so what follows is not an operand. */
+/** Words of prose: no operand follows. */
 const PROSE = /^(?:to|from|in|on|under|of|and|or|is|was|will|would|for|with|at|as|by|that|which)$/i;
 
-/** Finds a destructive command. @returns the command. */
+/** Returns a destructive command in a text, if any. */
 export function destructiveCommand(text: string): string | undefined {
   const plain = asShellReads(text);
   for (const found of plain.matchAll(FILE_COMMAND)) {
@@ -70,7 +70,7 @@ function asShellReads(text: string): string {
     .replace(/\$\{?IFS\}?/g, " ");
 }
 
-/** Reports whether a command affects a whole place and everything below it. */
+/** Whether a command affects a whole place and everything below it. */
 function isWholesale(command: string, rest: string): boolean {
   const words = rest.trim().split(/\s+/).slice(0, WORDS_MAX);
   const end = words.findIndex((word) => PROSE.test(word));

@@ -12,10 +12,9 @@ const LOADED = [
 const REFERENCE = /^ {0,3}\[([^\]]{1,500})\]:\s{0,10}(?:<([^>\n]{1,8000})>|(\S+))/gm;
 
 /**
- * Finds an image whose address carries data out.
+ * Returns the address of an image that carries data out.
  *
- * @param known_hosts hosts whose images are allowed with any address
- * @returns its address
+ * @param known_hosts may have any address
  */
 export function leakingImage(
   text: string,
@@ -32,10 +31,7 @@ export function leakingImage(
   return addresses.map(decodeReferences).find((address) => carriesData(address, known_hosts));
 }
 
-/**
- * Returns the addresses of `![alt](address)`, `![alt][label]` and `![label]`, in one pass over the
- * text.
- */
+/** Finds the addresses of `![alt](address)`, `![alt][label]` and `![label]` in one pass. */
 function markdownImages(text: string): string[] {
   const references = new Map(
     [...text.matchAll(REFERENCE)].map(([, label, quoted, plain]) => [
@@ -74,17 +70,17 @@ function labelKey(label: string): string {
 const IMAGE_PARAMETER =
   /^(?:w|h|width|height|size|s|q|quality|dpr|fit|crop|format|fm|auto|v|ver|version|rev|t|ts|lang|logo|logocolor|color|label|labelcolor|style|branch|raw|cb|cachebust|d|default|r|rating|event|icon|theme|maxage|cacheseconds|colora|colorb)$/i;
 const IMAGE_VALUE_MAX = 32;
-/** The most characters in all parameters of an image server together. */
+/** The most characters in all of a server's image parameters. */
 const IMAGE_VALUES_MAX = 48;
 /** A value that is more than a number of pixels, a quality or a word. */
 const CODED_VALUE = /^(?=.*\d).{5,}$/;
 /** A part of a path or a name that looks encoded. */
 const ENCODED = /^(?=.*\d)(?=.*[a-z])[A-Za-z0-9_%+=-]{12,}$/i;
-/** The most encoded-looking characters: in one part, and in all parts together. */
+/** The most encoded-looking characters in one part, and in all parts. */
 const PART_MAX = 48;
 const PARTS_MAX = 128;
 
-/** Reports whether an image's address contains more than is needed to name an image. */
+/** Whether an address contains more than is needed to name an image. */
 function carriesData(address: string, known_hosts: ReadonlySet<string>): boolean {
   const url = URL.parse(address, "relative:");
   if (url === null || !/^(?:https?|wss?|ftp):$/.test(url.protocol)) {

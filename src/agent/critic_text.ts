@@ -1,5 +1,3 @@
-/** Converts text into what its next reader may see, even if parts were hidden from a check. */
-
 /** Named references that can hide a marker; numeric references are all decoded. */
 const NAMED: Record<string, string> = {
   amp: "&",
@@ -24,8 +22,8 @@ const NAMED: Record<string, string> = {
 };
 
 /**
- * Removes what does not change how a text reads: zero-width characters, compatibility forms (NFKC),
- * HTML character references.
+ * Removes what hides text from a check but not from a reader: zero-width characters, compatibility
+ * forms (NFKC), HTML character references.
  */
 export function unhidden(text: string): string {
   return decodeReferences(text).normalize("NFKC").replace(/[\p{Cf}\p{Variation_Selector}]/gu, "");

@@ -9,11 +9,7 @@ import type { ToolOutcome } from "./tool.ts";
 const PIECE = 8 * 1024;
 const PIECE_MAX = 32 * 1024;
 
-/**
- * Returns a piece of the output or message in a record.
- *
- * @param seq the record's number
- */
+/** Returns a piece of the output or message in record `seq`. */
 export async function readEarlier(
   journal: Journal,
   seq: number,
@@ -29,7 +25,6 @@ export async function readEarlier(
   return { ok: true, output: `${piece}\n${note}`, truncated: true };
 }
 
-/** What a record has. */
 interface Found {
   text: string;
   attachments?: readonly Attachment[];
@@ -64,7 +59,7 @@ function inEvent(event: SessionEvent, seq: number): Found | undefined {
   return event.type === "user.message" ? event.data : undefined;
 }
 
-/** Looks in the checkpoint, which lacks whatever was removed before it was made. */
+/** Looks in the checkpoint, which lacks what was removed before. */
 function inCheckpoint(
   { data }: Extract<SessionEvent, { type: "session.checkpoint" }>,
   seq: number,

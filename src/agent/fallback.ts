@@ -5,7 +5,6 @@ import { UnknownModel } from "../models/registry.ts";
 import { MAIN_LANE, MODEL_RETRY } from "../protocol/events.ts";
 import type { TurnSession } from "../session/session.ts";
 
-/** What a {@linkcode Fallbacks} needs. */
 export interface FallbackParts {
   /** Finds a model by its id. @throws {UnknownModel} with a message for the person */
   model(id: string): Promise<Model>;
@@ -17,11 +16,11 @@ export interface FallbackParts {
 const FOR_GOOD = new Set([401, 402, 403, 404, 408, 409, 429]);
 
 /**
- * Reports whether another model may answer instead: this one cannot be reached, does not exist, or
- * accepts no requests from us. A request that it finds invalid or filters would fail elsewhere too.
+ * Reports whether another model may answer: this one cannot be reached, does not exist, or refuses
+ * us. An invalid or filtered request would fail elsewhere too.
  */
 export function failsForGood(error: unknown): boolean {
-  // A model that cannot be used, such as one without a key.
+  // Such as one without a key.
   if (error instanceof UnknownModel) return true;
   if (!(error instanceof ModelError) || error.filtered || error.too_long !== undefined) {
     return false;
@@ -58,9 +57,9 @@ export class Fallbacks {
   }
 
   /**
-   * Returns the model that answers now; after a change by the person, theirs.
+   * Returns the answering model; after a change by the person, theirs.
    *
-   * @throws {UnknownModel} when it cannot be used, nor any that follows
+   * @throws {UnknownModel} if neither it nor a fallback can be used
    */
   async model(): Promise<Model> {
     if (this.changed) this.#at = this.#own = this.#session.state.model;
@@ -72,13 +71,13 @@ export class Fallbacks {
   }
 
   /**
-   * Returns the model to ask instead of the one that failed, and shows that; undefined when the failure
-   * is not for good, or no model is left.
+   * Returns the model to ask after a failure, and notes that; undefined if the failure is not for
+   * good, or no model is left.
    */
   async after(failure: unknown): Promise<Model | undefined> {
     const { state } = this.#session;
     // Work for others keeps the agreed model, and only builtin/toolbelt runs its instructions.
-    if (!failsForGood(failure) || state.trust !== "trusted" || isBuiltin(this.#own)) {
+    if (!failsForGood(failure) || state.trust !== "trusted" || this.#own.startsWith("builtin/")) {
       return undefined;
     }
     const all = this.#parts.fallback().filter((id) => id !== this.#own);
@@ -89,7 +88,12 @@ export class Fallbacks {
       this.#at = id;
       try {
         const model = await this.#parts.model(id);
-        await this.#tell(`${problem}; ${id} answers the rest of this turn`, id);
+        await this.#session.emit("lane.note", {
+          lane_id: MAIN_LANE,
+          text: `${problem}; ${id} answers the rest of this turn`,
+          reason_code: MODEL_RETRY,
+          fallback: id,
+        });
         return model;
       } catch (error) {
         if (!failsForGood(error)) throw error;
@@ -98,21 +102,8 @@ export class Fallbacks {
     }
     return undefined;
   }
-
-  async #tell(text: string, fallback: string): Promise<void> {
-    await this.#session.emit("lane.note", {
-      lane_id: MAIN_LANE,
-      text,
-      reason_code: MODEL_RETRY,
-      fallback,
-    });
-  }
 }
 
 function problemOf(error: unknown): string {
   return error instanceof UnknownModel ? error.problem : messageOf(error);
-}
-
-function isBuiltin(id: string): boolean {
-  return id.startsWith("builtin/");
 }

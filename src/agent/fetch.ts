@@ -21,20 +21,15 @@ import {
 } from "../net/http_get.ts";
 import { grouped } from "../jail/output.ts";
 
-/** What {@linkcode fetchUrl} fetches, and its limits. */
 export interface FetchOptions {
   /** An http or https address. */
   url: string;
-  /** Aborts the fetch. */
   signal: AbortSignal;
-  /**
-   * The daemon's own port. Loopback addresses with it are refused, because they would reveal the
-   * token.
-   */
+  /** The daemon's own port, refused at loopback addresses: it would reveal the token. */
   own_port?: number;
   /** The route for a caller that may not reach every address; default: Deno's own network. */
   egress?: Egress;
-  /** Why an address must not be fetched, the first one or one that a redirect names. */
+  /** Why an address, also of a redirect, must not be fetched. */
   mayReach?(url: string): Promise<string | undefined>;
   /** The most bytes of the body to read; default: 1 MiB. */
   max_bytes?: number;
@@ -42,7 +37,6 @@ export interface FetchOptions {
   timeout_ms?: number;
 }
 
-/** The result for the model. */
 export interface FetchResult {
   /** Whether the status was 2xx. */
   ok: boolean;
@@ -102,8 +96,8 @@ export async function fetchUrl(options: FetchOptions): Promise<FetchResult> {
 }
 
 /**
- * Refuses the daemon's own address and those at which a cloud hands out credentials. An egress
- * checks each connection itself, so with one the name is not resolved here.
+ * Refuses the daemon's own address and those where clouds hand out credentials. An egress checks
+ * each connection itself, so that the name need not be resolved here.
  */
 async function check(
   url: URL,
@@ -114,7 +108,7 @@ async function check(
   const host = url.hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
   const is_own_port = portOf(url) === own_port;
   if (isMetadataHost(host)) throw new Refusal(`${host} ${METADATA_REFUSED}`);
-  if (is_own_port && isLocalName(host)) throw new Refusal(OWN_ADDRESS);
+  if (is_own_port && (isOwnName(host) || isLoopback(host))) throw new Refusal(OWN_ADDRESS);
   const is_address = host.includes(":") || /^[\d.]+$/.test(host);
   if (is_address || (egress !== undefined && !is_own_port)) return;
   const found = await resolved(host);
@@ -126,13 +120,9 @@ async function check(
 
 const OWN_ADDRESS = "that is an address of svc itself";
 
-function isLocalName(host: string): boolean {
-  return isOwnName(host) || isLoopback(host);
-}
-
 /**
- * Returns the addresses of a name as the system resolves it. If it resolves differently a moment
- * later, the daemon's check of the Host header still refuses the request.
+ * Returns the addresses of a name. If it resolves differently a moment later, the daemon's check of
+ * the Host header still refuses the request.
  */
 async function resolved(host: string): Promise<string[] | "late"> {
   const late = Promise.withResolvers<"late">();

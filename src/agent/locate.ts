@@ -14,7 +14,7 @@ export function locating(parts: ToolParts): NonNullable<Tool["locate"]> {
 
 const PATCH_PATH = /^(\*\*\* (?:(?:Add|Update|Delete) File|Move to): )([^\r\n]+)/gm;
 
-/** Finds the paths of a patch, which stand in its text. */
+/** Finds the paths in the text of a patch. */
 export function locatingInPatch(parts: ToolParts): NonNullable<Tool["locate"]> {
   return async (args, scope) => {
     const { patch } = args as { patch: string };
@@ -42,7 +42,7 @@ async function located(
   };
 }
 
-/** Spares the unit a call for most paths. Nothing is read, and nothing is followed. */
+/** Spares the unit most calls. Nothing is read, and no link is followed. */
 function isPlainlyThere(path: string, workdir: string): boolean {
   try {
     Deno.lstatSync(isAbsolute(path) ? path : join(workdir, path));

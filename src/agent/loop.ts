@@ -39,35 +39,31 @@ export interface LoopParts<S = Session> extends TurnParts<S> {
   /** Finds a model by its id. @throws {UnknownModel} with a message for the person */
   model(id: string): Promise<Model>;
   /**
-   * Returns the tools of a session for one step: built-in tools first, always in the same order.
+   * Returns a session's tools for one step, always in the same order.
    *
    * @throws the signal's reason
    */
   tools(session: S, signal: AbortSignal): Promise<readonly Tool[]>;
-  /** Records the context message about the working place, before the turn's first model call. */
+  /** Records the context message about the working directory, before the first model call. */
   tell(session: S, turn: Turn): Promise<void>;
-  /**
-   * Records the context messages about the places that a step's calls touched, before the next
-   * call.
-   */
+  /** Records the context messages about places that a step's calls touched. */
   touched(session: S, turn: Turn, calls: readonly ToolCall[]): Promise<void>;
   /** Returns how many tokens a model accepts and writes. */
   limits(model_id: string): Limits;
   /** Returns the models that follow when a session's own one fails for good. */
   fallback(): readonly string[];
-  /** Returns the most model calls in a turn. */
   max_steps(): number;
   /** Returns the cost of a model call, in USD. */
   cost(model_id: string, usage: Usage): number;
   /** Reports whether the cost of a model's calls is known. */
   priced(model_id: string): boolean;
-  /** Whether the turns are those of a subagent, which has none of its own. */
+  /** Whether the turns are a subagent's, which has no subagents. */
   readonly of_subagent?: boolean;
 }
 
 /** Separates the texts of two steps. */
 const STEP_SEPARATOR = "\n\n";
-/** How often a conversation is shortened for one request that the provider finds too long. */
+/** How often a conversation is shortened for one request that is too long. */
 const REFUSALS_MAX = 3;
 
 /** One step of a turn: a model call and the tool calls in its answer. */
@@ -79,9 +75,9 @@ interface Step {
   turn: Turn;
   /** Whether the answer continues one that was cut off. */
   continues?: boolean;
-  /** How long the model may think. It holds for a whole turn: calls refer to reasoning before. */
+  /** Holds for a whole turn: calls refer to earlier reasoning. */
   effort?: Effort;
-  /** What a daemon before has done of the answer's calls. */
+  /** What an earlier daemon did with the answer's calls. */
   left?: Left["last"];
 }
 
@@ -90,7 +86,7 @@ export function turnRunner(parts: LoopParts): (session: Session, turn: Turn) => 
   return (session, turn) => runLoop(parts, session, turn);
 }
 
-/** Runs a turn. @throws {Error} for a failure without its own stop reason */
+/** @throws {Error} for a failure without its own stop reason */
 async function runLoop(
   parts: LoopParts<TurnSession>,
   session: TurnSession,
@@ -114,7 +110,9 @@ async function runTurn(
   let effort = (turn.continued ? session.state.turn : session.state)?.effort;
   const { max_steps = parts.max_steps(), max_usd = Infinity } = session.state.turn?.limits ?? {};
   const cost_before = session.state.cost_usd - (session.state.turn?.usage.usd ?? 0);
-  const before = turn.continued ? await whatIsLeft(session) : undefined;
+  const before = turn.continued
+    ? await (await import("./continuation.ts")).readLeft(session)
+    : undefined;
   const models = new Fallbacks(parts, session, before?.fallback);
   let model = await models.model();
   if (models.away) effort = undefined;
@@ -146,7 +144,7 @@ async function runTurn(
     if (session.state.cost_usd - cost_before >= max_usd) {
       return { stop_reason: "budget", error: `the limit of $${max_usd} for this turn is reached` };
     }
-    // Another model cannot have thought before the calls that it is told of.
+    // Another model has not reasoned before the calls that it is told.
     if (models.changed) effort = undefined;
     if (models.changed || session.state.approval !== approval) {
       model = await models.model();
@@ -158,7 +156,7 @@ async function runTurn(
     let answer: Answer;
     try {
       await makeRoom(step);
-      // The message that it was to answer may have been taken back.
+      // The message to answer may have been withdrawn.
       if (answered && !session.holdFresh()) return await criticised(session, parts);
       answer = await askModel(step);
     } catch (error) {
@@ -177,21 +175,13 @@ async function runTurn(
   return { stop_reason: "budget", error: `the limit of ${max_steps} steps per turn is reached` };
 }
 
-/** What daemons before have done of a turn. */
-async function whatIsLeft(session: TurnSession): Promise<Left> {
-  const { readLeft } = await import("./continuation.ts");
-  return await readLeft(session);
-}
-
 /** How a turn goes on after an answer. */
 interface Next {
-  /** How it ends. */
   end?: TurnEnd;
-  /** It goes on only because of a message that came during the answer. */
+  /** It continues only for a message that came during the answer. */
   answered?: boolean;
 }
 
-/** Does what an answer asks for. */
 async function followUp(step: Step, answer: Answer, answers: Answers): Promise<Next> {
   const { parts, session, turn, left } = step;
   const { calls } = answer;
@@ -206,18 +196,15 @@ async function followUp(step: Step, answer: Answer, answers: Answers): Promise<N
   if (end !== undefined && end.stop_reason !== "ok") return { end };
   // A message that came during the answer is answered too.
   if (end !== undefined && !session.fresh) return { end: await criticised(session, parts) };
-  if (tell !== undefined && !left?.told) await tellModel(session, tell);
+  if (tell !== undefined && !left?.told) {
+    await session.emit("lane.note", { lane_id: MAIN_LANE, text: tell, reason_code: MODEL_TOLD });
+  }
   return { answered: end !== undefined };
 }
 
-/** Tells the model, and shows the person, what was wrong with an answer. */
-async function tellModel(session: TurnSession, text: string): Promise<void> {
-  await session.emit("lane.note", { lane_id: MAIN_LANE, text, reason_code: MODEL_TOLD });
-}
-
 /**
- * Runs the critic on what a turn said. Output of an untrusted session goes to somebody else, so it
- * is always checked; a person's own sessions are checked only if configured.
+ * Runs the critic on a turn's text. Output of untrusted sessions goes to others, so it is always
+ * checked; a person's own sessions only if configured.
  *
  * @returns how the turn ends
  */
@@ -235,7 +222,7 @@ export async function criticised(
 /**
  * Shortens the conversation of a session between its turns.
  *
- * @returns the recorded event data; undefined when nothing is worth removing
+ * @returns the recorded event data; undefined if nothing is worth removing
  */
 export async function compactNow(
   session: Session,
@@ -269,7 +256,7 @@ async function makeRoom(step: Step): Promise<void> {
 
 /** Conversations that could not be shortened enough, with their tokens then. */
 const full = new WeakMap<Transcript, number>();
-/** How much such a conversation has grown when it is worth another try. */
+/** How much such a conversation must grow to be worth another try. */
 const WORTH_FACTOR = 1.25;
 
 async function shorten(step: Step, cause: Cause): Promise<Compacted | undefined> {
@@ -283,7 +270,7 @@ async function shorten(step: Step, cause: Cause): Promise<Compacted | undefined>
   }, cause);
 }
 
-/** Asks the model; if its provider finds the conversation too long, shortens it and asks again. */
+/** Asks the model; if the conversation is too long, shortens it and asks again. */
 async function askModel(step: Step): Promise<Answer> {
   const { tools, session } = step;
   let before: string | undefined;
@@ -315,7 +302,7 @@ async function askModel(step: Step): Promise<Answer> {
   }
 }
 
-/** Returns what a refused request is to be shortened for; undefined if that would not help. */
+/** Returns why to shorten a refused request, if that would help. */
 function causeOf(error: ModelError, { items }: Transcript): Cause | undefined {
   const { too_long } = error;
   if (too_long !== undefined) return { reason: "too_long", refused: too_long };
@@ -324,8 +311,8 @@ function causeOf(error: ModelError, { items }: Transcript): Cause | undefined {
 }
 
 /**
- * A large request that is refused in words nobody knows may be too long. Worth one try, except where
- * the words are about something else.
+ * A large request that is refused in unknown words may be too long. Worth one try, unless the words
+ * are about something else.
  */
 async function perhapsTooLong(
   { status, message, filtered }: ModelError,
@@ -416,8 +403,6 @@ async function askOnce(step: Step): Promise<Answer> {
   return answer;
 }
 
-// ── tool calls ─────────────────────────────────────────────────────────────────────────────────
-
 /** Runs the calls of one answer in order; adjacent calls that only read run concurrently. */
 async function runCalls(step: Step, calls: readonly ToolCall[]): Promise<ToolOutcome[]> {
   const outcomes: ToolOutcome[] = [];
@@ -438,7 +423,7 @@ async function runCalls(step: Step, calls: readonly ToolCall[]): Promise<ToolOut
   return outcomes;
 }
 
-/** Runs a call, unless a daemon before has done so. */
+/** Runs a call, unless an earlier daemon has done so. */
 async function takeUpCall(step: Step, call: ToolCall): Promise<ToolOutcome> {
   const context = step.parts.of_subagent ? step : {
     ...step,

@@ -1,14 +1,14 @@
 /**
- * Arguments in another notation than a tool's schema asks for, where their meaning is beyond doubt.
- * Models write lists, objects, numbers and booleans as text, `null` for what they leave out, and the
- * names of other agents' parameters. Text that is meant as text stays as it is.
+ * Reads arguments that clearly mean what a tool's schema asks for in another notation. Models write
+ * lists, objects, numbers and booleans as text, `null` for omitted values, and the parameter names
+ * of other agents. Real text stays as it is.
  */
 import { isObject, type Json, withEscapes } from "../models/loose_json.ts";
 
-/** What was read differently, in a few words each. */
+/** Short notes about what was read differently. */
 type Taken = string[];
 
-/** Names of parameters that other agents have, without case and separators, by ours. */
+/** Parameter names of other agents, without case and separators, by ours. */
 const ALIASES: Readonly<Record<string, readonly string[]>> = {
   path: ["filepath", "file", "filename", "targetfile", "absolutepath", "relativepath", "directory"],
   content: ["contents", "text", "filetext", "filecontent"],
@@ -20,34 +20,29 @@ const ALIASES: Readonly<Record<string, readonly string[]>> = {
   url: ["uri", "link", "address"],
   query: ["searchquery", "searchterm", "q"],
 };
-/** How deep arguments are looked through. */
+/** Maximum depth of conversions. */
 const DEPTH_MAX = 8;
-
-/** What to do beside the conversion of values. */
-export interface LooseOptions {
-  /** Whether names of parameters are ours, so that those of other agents can be told. */
-  own: boolean;
-}
 
 /**
  * Returns the arguments as a tool's schema has them.
  *
- * @param schema the JSON schema of the arguments; parts of it that are not understood change nothing
- * @returns `taken`: what was read differently; empty when the arguments are returned as they are
+ * @param own whether its parameter names are ours, so that other agents' names can be recognized
+ * @param schema unknown parts of it change nothing
+ * @returns `taken`: what was read differently; empty if the arguments are unchanged
  */
 export function looseArgs(
   args: unknown,
   schema: Json,
-  options: LooseOptions,
+  { own }: { own: boolean },
 ): { args: unknown; taken: readonly string[] } {
   const taken: Taken = [];
   const whole = asObject(args);
   if (whole !== args) taken.push(`the arguments: ${wordFor(args)} for an object`);
-  const converted = convert(whole, { type: "object", ...schema }, "", options, taken, 0);
+  const converted = convert(whole, { type: "object", ...schema }, "", own, taken, 0);
   return taken.length === 0 ? { args, taken } : { args: converted, taken };
 }
 
-/** Arguments that are encoded twice, missing, or in a list of one. */
+/** Arguments may be encoded twice, missing, or in a list of one. */
 function asObject(args: unknown): unknown {
   if (args === null || args === undefined) return {};
   if (Array.isArray(args) && args.length === 1 && isObject(args[0])) return args[0];
@@ -59,7 +54,7 @@ function convert(
   value: unknown,
   schema: unknown,
   where: string,
-  options: LooseOptions,
+  own: boolean,
   taken: Taken,
   depth: number,
 ): unknown {
@@ -79,29 +74,29 @@ function convert(
   read = inCase(read, schema, where, taken);
   if (Array.isArray(read) && types.includes("array")) {
     const items = read.map((item, at) =>
-      convert(item, schema.items, `${where}[${at}]`, options, taken, depth + 1)
+      convert(item, schema.items, `${where}[${at}]`, own, taken, depth + 1)
     );
     return items.some((item, at) => item !== (read as unknown[])[at]) ? items : read;
   }
   if (isObject(read) && types.includes("object")) {
-    return members(read, schema, where, options, taken, depth);
+    return members(read, schema, where, own, taken, depth);
   }
   return read;
 }
 
-/** Converts the members of an object, and leaves out those that stand for nothing. */
+/** Converts the members of an object, and omits those that stand for nothing. */
 function members(
   value: Json,
   schema: Json,
   where: string,
-  options: LooseOptions,
+  own: boolean,
   taken: Taken,
   depth: number,
 ): Json {
   const { properties, required } = schema;
   if (!isObject(properties)) return value;
   const needed = new Set(Array.isArray(required) ? required : []);
-  const named = options.own ? ourNames(value, properties, where, taken) : value;
+  const named = own ? ourNames(value, properties, where, taken) : value;
   let changed = named !== value;
   const out: Json = {};
   for (const [name, given] of Object.entries(named)) {
@@ -112,14 +107,14 @@ function members(
       changed = true;
       continue;
     }
-    const read = convert(given, of, place, options, taken, depth + 1);
+    const read = convert(given, of, place, own, taken, depth + 1);
     changed ||= read !== given;
     out[name] = read;
   }
   return changed ? out : value;
 }
 
-/** Gives parameters our names, where exactly one is meant and is not there. */
+/** Uses our names for parameters, if exactly one missing one is meant. */
 function ourNames(value: Json, properties: Json, where: string, taken: Taken): Json {
   const unknown = Object.keys(value).filter((name) => !Object.hasOwn(properties, name));
   if (unknown.length === 0) return value;
@@ -130,7 +125,7 @@ function ourNames(value: Json, properties: Json, where: string, taken: Taken): J
     );
     return own.length === 1 ? [[name, own[0]] as const] : [];
   });
-  // Two that mean the same one leave open which is right.
+  // Two that mean the same one are ambiguous.
   const ours = new Map(meant.filter(([, own]) => meant.filter((it) => it[1] === own).length === 1));
   if (ours.size === 0) return value;
   for (const [name, own] of ours) {
@@ -145,7 +140,7 @@ function plainName(name: string): string {
   return name.toLowerCase().replace(/[^a-z0-9]/g, "");
 }
 
-/** Whether an optional value stands for one that is left out. */
+/** Whether an optional value stands for an omitted one. */
 function isNothing(value: unknown, schema: unknown): boolean {
   const types = isObject(schema) ? typesOf(schema) : undefined;
   if (types === undefined || !isObject(schema)) return false;
@@ -155,7 +150,7 @@ function isNothing(value: unknown, schema: unknown): boolean {
   return empty && types.includes("array") && Number(schema.minItems ?? 0) > 0;
 }
 
-/** Converts a value of another type; undefined where it is not clear what is meant. */
+/** Converts a value of another type, if its meaning is clear. */
 function converted(value: unknown, type: string, schema: Json): unknown {
   switch (type) {
     case "array":
@@ -185,12 +180,12 @@ function asList(value: unknown, items: unknown): unknown[] | undefined {
   if (Array.isArray(inner)) return inner;
   const types = isObject(items) ? typesOf(items) : undefined;
   if (types === undefined || value === null) return undefined;
-  // A single item; text that only looks like another one is that text.
+  // A single item; text that only looks like another type stays text.
   const item = types.includes("string") && typeof value === "string" ? value : inner;
   return item !== undefined && types.some((type) => isOf(item, type)) ? [item] : undefined;
 }
 
-/** A choice in other letters, where only one is meant. */
+/** Corrects the case of a choice, if only one is meant. */
 function inCase(value: unknown, schema: Json, where: string, taken: Taken): unknown {
   const { enum: choices } = schema;
   if (typeof value !== "string" || !Array.isArray(choices) || choices.includes(value)) return value;
@@ -202,7 +197,7 @@ function inCase(value: unknown, schema: Json, where: string, taken: Taken): unkn
   return meant[0];
 }
 
-/** The types that a schema names itself, or the choices in it. */
+/** The types that a schema names itself, or in its choices. */
 function typesOf({ type, anyOf, oneOf, enum: choices }: Json): string[] | undefined {
   if (typeof type === "string") return [type];
   if (Array.isArray(type)) return type.filter((it) => typeof it === "string");

@@ -1,4 +1,3 @@
-/** Calls as models write them: the tool that is meant, and its arguments as it takes them. */
 import type { ToolCall } from "../models/model.ts";
 import { looseArgs } from "./loose_args.ts";
 import type { Tool } from "./tool.ts";
@@ -6,17 +5,14 @@ import type { Tool } from "./tool.ts";
 /** What models put around the name of a tool. */
 const AROUND = /^(functions|default_api|tools)[.:]|<\|.*$/g;
 
-/**
- * Returns a call as the tools in a step take it; the call itself when it is right as it stands, or
- * when it is not clear what is meant.
- */
+/** Returns a call as the tools in a step take it; unchanged if it is right, or ambiguous. */
 export function readCall(tools: readonly Tool[], call: ToolCall): ToolCall {
   const tool = tools.find(({ spec }) => spec.name === call.tool) ?? meant(tools, call.tool);
   if (tool === undefined) return call;
   const { name, input_schema } = tool.spec;
   if (tool.own && name === call.tool && tool.parse(call.args).problem === undefined) return call;
   const { args, taken } = looseArgs(call.args, input_schema, { own: tool.own ?? false });
-  // One that is still wrong is refused as the model wrote it.
+  // A call that is still wrong is refused as the model wrote it.
   const fits = taken.length > 0 && tool.parse(args).problem === undefined;
   if (name === call.tool && !fits) return call;
   const notes = [
@@ -27,7 +23,7 @@ export function readCall(tools: readonly Tool[], call: ToolCall): ToolCall {
   return { ...call, tool: name, args: fits ? args : call.args, written };
 }
 
-/** The only tool that has a name, but for letters and what stands around it. */
+/** The only tool with this name, apart from case and decoration. */
 function meant(tools: readonly Tool[], name: string): Tool | undefined {
   const plain = plainName(name.trim().replace(AROUND, ""));
   const same = tools.filter(({ spec }) => plainName(spec.name) === plain);

@@ -1,7 +1,7 @@
 /**
  * The prefix of every model call in every session, byte for byte: the system prompt and the tools
- * sorted by name. Providers cache it, so a session's first call is cheap once another session has
- * warmed it. It must contain nothing about a session, not even its directory.
+ * sorted by name. Providers cache it, so that one session warms it for the others. It must contain
+ * nothing about a session, not even its directory.
  */
 import type { Model, ToolSpec, Usage } from "../models/model.ts";
 
@@ -56,18 +56,14 @@ export const SYSTEM_PROMPT =
 export interface CacheMeasure {
   warm: Usage;
   workers: Usage[];
-  /** The share of the workers' input tokens that came from the cache, 0 to 1. */
+  /** The part of the workers' input tokens that came from the cache, 0 to 1. */
   hit_rate: number;
 }
 
-/** The share of the workers' input that a working cache provides. */
+/** The part of the workers' input that a working cache provides. */
 export const HIT_RATE_MIN = 0.8;
 
-/**
- * Puts the shared prefix into the provider's cache with one short call.
- *
- * @throws {ModelError} when the call fails
- */
+/** Puts the shared prefix into the provider's cache with one short call. @throws {ModelError} */
 export function warmPrefix(
   model: Model,
   tools: readonly ToolSpec[],
@@ -90,10 +86,9 @@ async function ask(
 }
 
 /**
- * Warms the shared prefix with one call, then has several workers use it at once.
+ * Warms the shared prefix with one call, then uses it in `count` concurrent ones.
  *
- * @param count number of concurrent workers
- * @throws {ModelError} when a call fails
+ * @throws {ModelError}
  */
 export async function measureCache(
   model: Model,

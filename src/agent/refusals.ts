@@ -1,25 +1,24 @@
-/** Whether to shorten a conversation again that a provider still finds too long. */
 import { ModelError } from "../models/model.ts";
 
-/** Every model that svc can work with takes so many tokens, with the system prompt and the tools. */
+/** Every usable model takes this many tokens, with the system prompt and the tools. */
 const SMALL_TOKENS = 16_384;
-/** How much a conversation has grown when it is worth another try. */
+/** How much a conversation must grow to be worth another try. */
 const GROWN_FACTOR = 1.25;
 
 /**
- * Checks that shortening the conversation again may help. Some gateways refuse whatever they are sent:
- * then it would only take the conversation away from the model.
+ * Checks that shortening again may help. Some gateways refuse everything, and would only take the
+ * conversation away from the model.
  *
- * @param left tokens that the last time has left, if the model has refused that again
+ * @param left tokens after the last time, if the model refused that too
  * @param tokens of the conversation now
- * @param before what the provider said before, in the same turn
- * @throws {ModelError} when it would not help
+ * @param before the provider's last message in this turn
+ * @throws {ModelError} if it would not help
  */
 export function requireProgress(
   error: ModelError,
   { left, tokens, before = error.message }: { left?: number; tokens: number; before?: string },
 ): void {
-  // With other figures it has counted anew.
+  // With other figures the provider has counted again.
   if (left === undefined || before !== error.message || tokens > GROWN_FACTOR * left) return;
   const { status, too_long } = error;
   if (too_long?.limit === undefined && tokens > SMALL_TOKENS) return;

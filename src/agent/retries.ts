@@ -10,9 +10,9 @@ import { ModelError } from "../models/model.ts";
 const RETRIES = 4;
 const RETRY_MIN_MS = 500;
 const RETRY_MAX_MS = 30_000;
-/** How long a call waits in all for what its provider asks; beyond that it fails. */
+/** The total wait that a call accepts from its provider; beyond that it fails. */
 const WAIT_MAX_MS = 10 * 60_000;
-/** Nothing that a provider names lies farther ahead than this, whatever it names. */
+/** Bounds the times that a provider names. */
 const AHEAD_MAX_MS = 366 * 24 * 3_600_000;
 
 /**
@@ -37,7 +37,7 @@ export function withRetries<T>(
   });
 }
 
-/** How a turn ends whose model call failed, where the reason has a name; undefined for any other. */
+/** Returns how a turn ends after a failed model call, if the reason has a name. */
 export function endOfFailure(error: unknown): TurnEnd | undefined {
   if (!(error instanceof ModelError)) return undefined;
   if (error.filtered) return { stop_reason: "filtered", error: error.message };
@@ -77,7 +77,7 @@ async function noteRetry(
   return true;
 }
 
-/** The time of day in so many milliseconds; with its date when it is not today. */
+/** The time of day after `ms`; with the date if that is not today. */
 function timeIn(ms: number): string {
   const [date, time] = new Date(Date.now() + Math.min(ms, AHEAD_MAX_MS)).toISOString().split(
     /[T.]/,

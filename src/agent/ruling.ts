@@ -1,11 +1,11 @@
-/** What the person's rules say about a call; the feature of permissions knows them. */
+/** What the person's rules say about a call, from the permissions feature. */
 export interface Ruling {
-  /** Undefined when no rule decides. */
+  /** Undefined if no rule decides. */
   action?: "allow" | "ask" | "deny";
-  /** The rule that decided and where it is, in one line that can be shown. */
+  /** The deciding rule and where it is, in one line to show. */
   by?: string;
   /** The text of that rule. */
   rule?: string;
-  /** Returns the texts of the rules that a person may keep for such calls. */
+  /** Returns the rules that a person may keep for such calls. */
   choices?(): string[];
 }

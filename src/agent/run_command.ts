@@ -1,4 +1,4 @@
-/** Runs the command of a `run_command` call, and says what it could not do and see. */
+/** Runs the command of a `run_command` call, and notes what it could not do and see. */
 import { isAbsolute, join, normalize } from "@std/path";
 import { stripWorkdir } from "../jail/rooted_path.ts";
 import { accessWords, type CommandAccess } from "../protocol/command_access.ts";
@@ -14,7 +14,7 @@ export const COMMAND_TIMEOUT_S = 120;
 
 const NONE: ReadonlySet<string> = new Set();
 
-/** What runs one of these files later. The unit itself reports an invalid path. */
+/** Returns what runs one of these files later. The unit itself reports an invalid path. */
 export function riskOf(
   paths: readonly string[],
   workdir: string,
@@ -25,17 +25,17 @@ export function riskOf(
     if (stripWorkdir(absolute, workdir) === undefined) return [];
     return laterFile(absolute, home) ?? ledLater(absolute, workdir, { home, hidden: NONE }) ?? [];
   });
-  // What asks only in some modes must not hide what asks in all of them.
+  // A risk that asks in all modes comes first.
   return risks.find(({ only }) => only !== "asked") ?? risks[0];
 }
 
-/** A verb and the command line; what it asks for stands before a line that may be long. */
+/** A verb and the command line; requested access stands before a line that may be long. */
 export function named(verb: string, { command, ...access }: Command): string {
   const words = accessWords(access);
   return words === undefined ? `${verb} ${command}` : `${verb} ${words}: ${command}`;
 }
 
-/** What a command has to ask for where these limits hold. */
+/** What a command must ask for under these limits. */
 export function stillNeeded(
   { network, outside_sandbox }: CommandAccess,
   confined: boolean,
@@ -97,7 +97,7 @@ export async function execute(
   };
 }
 
-/** The exit code of a shell that does not find a program. */
+/** A shell's exit code for a missing program. */
 const NOT_FOUND = 127;
 
 /** Returns notes on programs that a command did not find although the machine has them. */

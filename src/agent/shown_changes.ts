@@ -1,13 +1,12 @@
-/** What a call would change, as a person is shown it before it is made. */
 import { structuredPatch } from "diff";
 import { type FileChange, REST_NOT_SHOWN } from "../base/edits/changes.ts";
 
-/** The most characters that a question has of changes. */
+/** The most characters of changes in a question. */
 const SHOWN_MAX = 64 * 1024;
 /** Lines around a change. */
 const CONTEXT = 3;
 
-/** The parts of files that change, in as many characters as a question may have. */
+/** Returns the changing parts of files for a person's question, within its limit. */
 export function shownChanges(changes: readonly FileChange[]): FileChange[] {
   const shown: FileChange[] = [];
   let room = SHOWN_MAX;

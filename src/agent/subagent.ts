@@ -1,4 +1,4 @@
-/** A subagent: the loop of a turn with a conversation of its own, for a call of the session's. */
+/** A subagent: a turn's loop with its own conversation, for a call of the session. */
 import { messageOf } from "../protocol/errors.ts";
 import {
   type EventData,
@@ -18,28 +18,21 @@ import type { LoopParts } from "./loop.ts";
 import { actLine, outcomeOf, STOPPED, SubagentRecord } from "./subagent_record.ts";
 import type { Subagent, SubagentEnd, Tool } from "./tool.ts";
 
-/** Where a subagent is begun. */
 export interface SubagentContext {
   parts: LoopParts<TurnSession>;
   session: TurnSession;
   turn: Turn;
-  runLoop: RunLoop;
+  runLoop(parts: LoopParts<TurnSession>, session: TurnSession, turn: Turn): Promise<TurnEnd>;
 }
 
-type RunLoop = (
-  parts: LoopParts<TurnSession>,
-  session: TurnSession,
-  turn: Turn,
-) => Promise<TurnEnd>;
-
-/** Tools that belong to the conversation of the session alone. */
+/** Tools for the session's own conversation only. */
 const NOT_OFFERED: ReadonlySet<string> = new Set([SUBAGENT, "plan"]);
 
 /**
- * Runs a subagent to its end. What it does is recorded as events of the session, in a lane of its
- * own; the session's conversation only gets the result.
+ * Runs a subagent to its end. Its actions are recorded as events of the session, in its own lane;
+ * the session's conversation only gets the result.
  *
- * @throws {Error} when the model is unknown, or the session cannot record it
+ * @throws {Error} if the model is unknown, or the session cannot record it
  */
 export async function runSubagent(
   { parts, session, turn, runLoop }: SubagentContext,
@@ -130,7 +123,7 @@ class Stops {
     this.#killed.abort(new Error("its lane was killed"));
   }
 
-  /** How it ends when it was stopped. */
+  /** How it ends if it was stopped. */
   end(): TurnEnd | undefined {
     if (this.#killed.signal.aborted) {
       return { stop_reason: "cancelled", error: "its lane was killed" };
@@ -152,7 +145,7 @@ class Stops {
   }
 }
 
-/** The parts of the loop, where the rules, files and undo are the session's. */
+/** The parts of the loop; rules, files and undo are the session's. */
 function childParts(
   { parts, session, turn }: Omit<SubagentContext, "runLoop">,
   { tools, description }: Subagent,
@@ -185,7 +178,7 @@ interface ChildOptions {
   signal: AbortSignal;
 }
 
-/** The session as the loop of a subagent sees it: what happens goes to its lane. */
+/** The session as a subagent's loop sees it: its actions go to its lane. */
 class SubagentSession implements TurnSession {
   readonly #parent: TurnSession;
   readonly #options: ChildOptions;
@@ -230,7 +223,7 @@ class SubagentSession implements TurnSession {
     return `${this.#options.lane_id}/${call_id}`;
   }
 
-  /** Begins the conversation: what the session's model knows of where it works, and the task. */
+  /** Begins the conversation with the session's context and the task. */
   async begin(task: string, seq: number): Promise<void> {
     for (const item of (await this.#parent.transcript()).items) {
       if (!("told" in item)) continue;
@@ -246,7 +239,7 @@ class SubagentSession implements TurnSession {
     this.#transcript.apply({ seq, at: "", type: "user.message", data });
   }
 
-  /** What it said after its last call. */
+  /** Its text after the last call. */
   get answer(): string {
     return this.#turn.text.slice(this.#answer_start).trim();
   }
@@ -269,7 +262,7 @@ class SubagentSession implements TurnSession {
 
   get state(): SessionState {
     const { state } = this.#parent;
-    // The limits of the turn are its own too, and what was spent of them.
+    // The turn's limits, and what was spent of them, hold for it too.
     const { usage = this.usage, limits } = state.turn ?? {};
     const turn = { ...this.#turn, usage, ...(limits && { limits }) };
     return { ...state, model: this.#options.model, turn };
@@ -299,7 +292,7 @@ class SubagentSession implements TurnSession {
     const { signal, lane_id } = this.#options;
     if (signal.aborted) return;
     this.#turn.text += text;
-    // Its place is after all that was published; the record of the text has a later seq still.
+    // After everything published; the record of the text has a still later seq.
     const seq = this.published_seq + 1;
     this.#transcript.apply({ seq, at: "", type: "session.delta", data: { turn_id, text } });
     this.#parent.emitLaneText(lane_id, text);
@@ -311,7 +304,7 @@ class SubagentSession implements TurnSession {
     this.#parent.emitLaneText(lane_id, text, redraws);
   }
 
-  /** Records what the loop does as the subagent's, and applies it to its conversation. */
+  /** Records the loop's events as the subagent's, and applies them to its conversation. */
   async emit<T extends EventType>(type: T, data: EventData[T]): Promise<SessionEvent> {
     const event = { type, data, seq: 0, at: "" } as SessionEvent;
     const recorded = await this.#record(event);
@@ -343,7 +336,7 @@ class SubagentSession implements TurnSession {
         if (event.data.reason_code === MODEL_RETRY) {
           this.#turn.text = this.#turn.text.slice(0, this.#turn.step_start);
         }
-        // By their own codes such notes would be about the session's conversation.
+        // Under their own codes, such notes would concern the session's conversation.
         return this.#parent.emit("lane.note", {
           ...event.data,
           lane_id,

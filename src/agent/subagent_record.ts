@@ -1,12 +1,12 @@
-/** Describes what a subagent did to the model that started it: live, or from the journal. */
+/** Describes a subagent's actions to the model that started it, live or from the journal. */
 import { visibleLine } from "../base/visible.ts";
 import type { EventData, SessionEvent } from "../protocol/events.ts";
 import type { Journal } from "../session/journal.ts";
 import type { ToolOutcome } from "./tool.ts";
 
-/** The most characters of an answer that the conversation gets. */
+/** The most characters of an answer in the conversation. */
 export const ANSWER_MAX = 24 * 1024;
-/** The last calls that are named, the characters of each, and those of what was said last. */
+/** The last calls that are named, the characters of each, and those of the last text. */
 const CALLS_NAMED = 40;
 const CALL_MAX = 160;
 const SAID_MAX = 4_000;
@@ -17,7 +17,6 @@ interface Act {
   ok?: boolean;
 }
 
-/** The calls of a subagent. */
 export class SubagentRecord {
   readonly #acts: Act[] = [];
   #begun = 0;
@@ -40,7 +39,7 @@ export class SubagentRecord {
    * Returns the text for a subagent that did not finish.
    *
    * @param why how it ended
-   * @param said what it said last
+   * @param said its last text
    */
   cutOffText(why: string, said = ""): string {
     const lines = [`The subagent did not finish: ${why}. What it did until then was not undone.`];
@@ -68,7 +67,7 @@ export function actLine(tool: string, args: unknown): string {
   return line.length > CALL_MAX ? `${line.slice(0, CALL_MAX).toWellFormed()}…` : line;
 }
 
-/** An answer as the conversation that asked for it gets it. @param seq of the record with all of it */
+/** Returns an answer for the calling conversation. @param seq of the record with all of it */
 export function answerText(answer: string, seq: number): string {
   if (answer.length <= ANSWER_MAX) return answer;
   const left_out = answer.length - ANSWER_MAX;
@@ -76,7 +75,7 @@ export function answerText(answer: string, seq: number): string {
     `[${left_out} more characters; read_earlier with seq ${seq} reads the whole answer]`;
 }
 
-/** The result of a call whose subagent has ended. */
+/** Returns the result of a call whose subagent has ended. */
 export function outcomeOf(
   record: SubagentRecord,
   { stop_reason, message, error }: Pick<
@@ -94,7 +93,7 @@ export function outcomeOf(
 /**
  * Reads how the subagent of an interrupted call ended.
  *
- * @returns the call's result; undefined when it had begun none
+ * @returns the call's result, if it had begun one
  */
 // fold-ok: reads back the record that subagent.ts writes
 export async function readSubagent(

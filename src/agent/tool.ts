@@ -1,4 +1,4 @@
-/** What a tool is: its definition, what it gets for a call, and what comes of it. */
+/** A tool: its definition, what it gets for a call, and what it returns. */
 import type { CommandAccess } from "../protocol/command_access.ts";
 import * as z from "zod";
 import type { OnOutput } from "../base/redraw.ts";
@@ -21,7 +21,6 @@ import { OUTPUT_MAX } from "../jail/unit/protocol.ts";
 /** The effect of a call; decides which calls may run concurrently and which need approval. */
 export type Access = "read" | "write" | "execute" | "network";
 
-/** Where, and for which session, a call runs. */
 export interface ToolScope {
   session_id: string;
   call_id: string;
@@ -40,13 +39,12 @@ export interface ToolScope {
   mayConnect?: MayConnect;
   /** Asks the person and waits for the answer. */
   askPerson(question: PersonQuestion): Promise<QuestionOutcome>;
-  /** Runs a subagent; undefined where a call cannot have one. */
+  /** Runs a subagent, if the call can have one. */
   delegate?(subagent: Subagent): Promise<SubagentEnd>;
 }
 
 /** An agent that does a task for a call, with its own conversation. */
 export interface Subagent {
-  /** The call that starts it. */
   call_id: string;
   /** A few words, for the person. */
   description: string;
@@ -56,13 +54,10 @@ export interface Subagent {
   model?: string;
   /** `read`: only those that change nothing. */
   tools: "read" | "all";
-  /** Ends it at once. */
   signal: AbortSignal;
-  /** Its time limit. */
   max_ms: number;
 }
 
-/** How a subagent ended. */
 export interface SubagentEnd {
   ok: boolean;
   /** Its answer, or what it did and why it ended. */
@@ -80,13 +75,10 @@ export interface ToolOutcome {
   attachments?: readonly Attachment[];
 }
 
-/** Where the files of a call are looked for. */
 export type LocateScope = Pick<ToolScope, "session_id" | "workdir" | "hidden" | "signal">;
 
-/** Where a call is tried, and for which conversation. */
 export type PreviewScope = LocateScope & Pick<ToolScope, "reader">;
 
-/** What a call would do. */
 export interface Preview {
   problem?: string;
   changes?: FileChange[];
@@ -103,15 +95,14 @@ export interface LocatedArgs {
 export interface Tool {
   spec: ToolSpec;
   access: Access;
-  /** Whether a call waits for the person, so that it has no lane however long it takes. */
+  /** Whether a call waits for the person, and therefore never gets a lane. */
   waits?: boolean;
   /** Whether a call that has started a subagent must not run again, although it only reads. */
   once?: boolean;
-  /** Whether a session has it; without this, every session. */
+  /** Whether a session has it; default: every session. */
   offered?(session: Pick<SessionState, "trust">): boolean;
-  /** Validates a model's arguments. */
   parse(args: unknown): { args?: unknown; problem?: string };
-  /** Finds the files that a call means; what the model is told of that comes with its result. */
+  /** Finds the files that a call means; its notes for the model come with the result. */
   locate?(args: unknown, scope: LocateScope): Promise<LocatedArgs>;
   /** Why each such call needs approval: a file it writes runs later, outside of any sandbox. */
   risk?(args: unknown, workdir: string): Later | undefined;
@@ -129,11 +120,11 @@ export interface Tool {
   asks_in_auto(args: unknown, workdir: string): boolean;
   /** What the call asks for beyond the sandbox; work for others never gets it. */
   beyond?(args: unknown): string | undefined;
-  /** Whether `rule` is the same for all its calls, so that it stands for the whole tool. */
+  /** Whether `rule` is the same for all its calls, and stands for the whole tool. */
   readonly whole?: boolean;
-  /** Whether the names of its parameters are svc's own. */
+  /** Whether its parameter names are svc's own. */
   readonly own?: boolean;
-  /** Whether a project chose its name, which then says nothing about what it does. */
+  /** Whether a project chose its name, which then says nothing about its effect. */
   readonly foreign?: boolean;
   run(args: unknown, scope: ToolScope): Promise<ToolOutcome>;
 }
@@ -143,7 +134,7 @@ export type Judged = Pick<Tool, "access" | "foreign" | "rule" | "whole"> & {
   spec: Pick<ToolSpec, "name">;
 };
 
-/** A command line, as it was agreed to. */
+/** A command line as approved. */
 export interface Command extends CommandAccess {
   command: string;
   timeout_s?: number;
@@ -161,29 +152,21 @@ export interface ToolParts {
   network(): boolean;
   /** Opens the proxy for one command; undefined if commands get no network, or all of it. */
   wayOut(session_id: string, decide?: DecideHost): Promise<WayOut | undefined>;
-  /** Directories of a session's commands that outlive one command; undefined without a sandbox. */
+  /** Directories of a session that outlive one command; undefined without a sandbox. */
   space(session_id: string): Promise<CommandSpace | undefined>;
-  /** The person's home directory. */
   home?: string;
   /** The daemon's own port, which no tool may fetch from. */
   own_port(): number;
-  /**
-   * Opens the egress of an untrusted session; undefined for a session that may reach any address.
-   */
+  /** Opens the egress of an untrusted session; undefined if it may reach any address. */
   egress(session_id: string): Promise<Egress | undefined>;
-  /** Returns the journal of a session. */
   journal(session_id: string): Promise<Journal>;
-  /** Starts a command in the background. */
   startInBackground(command: Command, scope: ToolScope): Promise<ToolOutcome>;
 }
 
-interface Definition<I extends z.ZodType, P> {
+interface Definition<I extends z.ZodType, P>
+  extends Pick<Tool, "access" | "waits" | "once" | "offered" | "locate"> {
   name: string;
   description: string;
-  access: Access;
-  waits?: boolean;
-  once?: boolean;
-  offered?: Tool["offered"];
   input: I;
   prepare?(args: z.output<I>, workdir: string, session_id: string): Promise<P>;
   describe(args: P): string;
@@ -192,12 +175,11 @@ interface Definition<I extends z.ZodType, P> {
   asks_in_auto?(args: P, workdir: string): boolean;
   beyond?(args: P): string | undefined;
   risk?(args: P, workdir: string): Later | undefined;
-  locate?: Tool["locate"];
   preview?(args: P, scope: PreviewScope): Promise<Preview>;
   run(args: P, scope: ToolScope): Promise<ToolOutcome>;
 }
 
-/** Defines a tool; its arguments are typed by their schema. */
+/** Defines a tool; its schema types its arguments. */
 export function defineTool<I extends z.ZodType, P = z.output<I>>(
   definition: Definition<I, P>,
 ): Tool {

@@ -5,11 +5,11 @@ import type { Turn } from "../session/turn.ts";
 
 /** A tool call that runs longer than this gets its own lane (contract.md section 5). */
 const LANE_AFTER_MS = 2_000;
-/** The most output from before the lane that its first delta contains, in characters. */
+/** The most earlier output in the lane's first delta, in characters. */
 const EARLY_KEPT = 16 * 1024;
 
 export interface ToolLane {
-  /** Fires when the call must stop, because its turn was stopped or its lane was killed. */
+  /** Fires when the turn or the lane is stopped. */
   readonly signal: AbortSignal;
   /** Receives output of the call as it arrives. */
   output: OnOutput;
@@ -17,11 +17,7 @@ export interface ToolLane {
   end(status: "done" | "errored" | "cancelled"): Promise<void>;
 }
 
-/**
- * Watches a running call and opens a lane with live output once it takes long.
- *
- * @param without whether it gets no lane however long it takes
- */
+/** Opens a lane with live output for a call that takes long. @param without never opens one */
 export function watchLane(
   session: TurnSession,
   turn: Turn,

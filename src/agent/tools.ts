@@ -38,54 +38,46 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
   const inUnit = (op: UnitOp) => (args: unknown, { signal, ...scope }: ToolScope) =>
     parts.units.call(op, args, scope, signal);
   const known_files = new KnownFiles();
-  /** What the unit itself cannot know of files that run later. */
+  /** What the unit itself cannot know about files that run later. */
   const leadsFor = (op: UnitOp, { workdir, hidden }: Pick<ToolScope, "workdir" | "hidden">) =>
     op === "read_file"
       ? undefined
       : [...ledIn(workdir, { home: parts.home, hidden: new Set(hidden) })];
-  /**
-   * Like inUnit, for calls that read or write whole files: the files must be as the session last
-   * saw them.
-   */
-  const onFiles = <A extends object>(op: UnitOp, pathsIn: (args: A) => string[]) =>
-  async (
-    args: A,
-    { signal, ...scope }: ToolScope,
-  ): Promise<ToolOutcome> => {
+  /** Calls the unit about whole files, which must be as the session last saw them. */
+  const callOnFiles = async (
+    op: UnitOp,
+    args: { dry?: true },
+    paths: readonly string[],
+    { signal, ...scope }: PreviewScope,
+  ) => {
     const { session_id, workdir, reader = session_id } = scope;
-    const seen = known_files.of(reader, workdir, pathsIn(args));
+    const seen = known_files.of(reader, workdir, paths);
     const leads = leadsFor(op, scope);
     const result = await parts.units.call(op, { ...args, seen, leads }, scope, signal);
-    known_files.note(reader, workdir, result);
-    const { ok, output, changed, media } = result;
-    if (changed === undefined) return { ok, output, ...(media && { media }) };
-    const { text, whole } = await describeChange(changed);
-    if (whole) known_files.note(reader, workdir, { ...result, files: [changed.now!] });
-    return { ok, output: text };
+    // Files that a dry run reads count as not read.
+    if (!args.dry) known_files.note(reader, workdir, result);
+    if (result.changed === undefined) return { result };
+    const { text, whole } = await describeChange(result.changed);
+    if (whole) known_files.note(reader, workdir, { ...result, files: [result.changed.now!] });
+    return { result, change: text };
   };
-  /** Tries what onFiles runs. What it would read counts as not read. */
-  const trying = <A extends object>(op: UnitOp, pathsIn: (args: A) => string[]) =>
-  async (
-    args: A,
-    { signal, ...scope }: PreviewScope,
-  ): Promise<Preview> => {
-    const { session_id, workdir, reader = session_id } = scope;
-    const seen = known_files.of(reader, workdir, pathsIn(args));
-    const { ok, changed, output, changes = [] } = await parts.units.call(
-      op,
-      { ...args, seen, leads: leadsFor(op, scope), dry: true },
-      scope,
-      signal,
-    );
-    if (changed !== undefined) {
-      const { text, whole } = await describeChange(changed);
-      if (whole) known_files.note(reader, workdir, { ok, output, files: [changed.now!] });
-      return { problem: text };
-    }
-    if (!ok) return { problem: output };
-    const { shownChanges } = await import("./shown_changes.ts");
-    return { changes: shownChanges(changes) };
-  };
+  const onFiles =
+    <A extends object>(op: UnitOp, pathsIn: (args: A) => string[]) =>
+    async (args: A, scope: ToolScope): Promise<ToolOutcome> => {
+      const { result, change } = await callOnFiles(op, args, pathsIn(args), scope);
+      const { ok, output, media } = result;
+      return { ok, output: change ?? output, ...(media && change === undefined && { media }) };
+    };
+  /** Tries what onFiles runs. */
+  const trying =
+    <A extends object>(op: UnitOp, pathsIn: (args: A) => string[]) =>
+    async (args: A, scope: PreviewScope): Promise<Preview> => {
+      const dry = { ...args, dry: true } as const;
+      const { result, change } = await callOnFiles(op, dry, pathsIn(args), scope);
+      if (change !== undefined || !result.ok) return { problem: change ?? result.output };
+      const { shownChanges } = await import("./shown_changes.ts");
+      return { changes: shownChanges(result.changes ?? []) };
+    };
   const thePath = ({ path }: { path: string }) => [path];
   const locate = locating(parts);
   const own = [
@@ -256,7 +248,7 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
         };
       },
       describe: (args: Command) => named(args.background ? "run in the background" : "run", args),
-      // The comma tells it from the rule of any command line that keeps to the sandbox.
+      // The comma distinguishes it from a rule for any command line inside the sandbox.
       rule: (args: Command) =>
         named(accessWords(args) === undefined ? "run_command" : "run_command,", args),
       asks_in_auto: (args) => accessWords(args) !== undefined,
@@ -280,7 +272,7 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
   return [...own, ...more].sort((a, b) => a.spec.name < b.spec.name ? -1 : 1);
 }
 
-/** What a step of a patch does to which file. */
+/** Describes a step of a patch. */
 function stepText(step: PatchStep): string {
   if (step.kind !== "update") return `${step.kind} ${step.path}`;
   return step.move_to === undefined ? step.path : `move ${step.path} to ${step.move_to}`;

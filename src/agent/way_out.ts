@@ -3,18 +3,14 @@ import type { ScopeProxy } from "../jail/sandbox.ts";
 import type { Destination } from "../net/allowed_hosts.ts";
 import type { HostAnswer, WaitForPerson } from "../net/command_proxy.ts";
 
-/** Decides about a host that a command wants to connect to, and that the list allows or not. */
+/** Decides about a host for a command. `allowed`: whether the list allows it. */
 export type DecideHost = (
   to: Destination,
   allowed: boolean,
   wait: WaitForPerson,
 ) => Promise<HostAnswer>;
 
-/**
- * Decides for a call of a tool that runs commands.
- *
- * @param wait waits for the person; undefined where nobody can be asked
- */
+/** Decides for a tool's call. @param wait waits for the person; undefined if nobody can be asked */
 export type MayConnect = (
   to: Destination,
   allowed: boolean,
@@ -36,7 +32,7 @@ export function refusalNotes(way_out: WayOut | undefined): string[] {
   return (way_out?.refusals ?? []).map((it) => `[svc refused a connection: ${it}]`);
 }
 
-/** Returns what decides for a command; `may_ask` while the call that runs it waits for it. */
+/** Returns what decides for a command; `may_ask` while its call waits for it. */
 export function decideHost(
   mayConnect: MayConnect | undefined,
   may_ask = true,

@@ -9,7 +9,7 @@ import type { ACP } from "./table/chat.ts";
 import { visible } from "../base/visible.ts";
 import { named } from "./own_name.ts";
 
-/** Number of attempts, with a backoff between them, before a missing daemon is started again. */
+/** Attempts, with a backoff between them, before a missing daemon is started again. */
 const RETRIES = 1;
 
 /** Runs `svc acp`, until its input ends. */
@@ -17,7 +17,7 @@ export async function run({ flags: { model, approve } }: Input<typeof ACP>): Pro
   const paths = ownPaths();
   const { acpAgent } = await import("../acp/agent.ts");
   const { ndJsonStream } = await import("@agentclientprotocol/sdk");
-  // Standard output carries the protocol and nothing else.
+  // Standard output carries only the protocol.
   const notice = (text: string) => console.error(`svc: ${visible(named(text))}`);
   const onStarting = () => notice("starting the daemon");
   const app = acpAgent({
@@ -30,7 +30,7 @@ export async function run({ flags: { model, approve } }: Input<typeof ACP>): Pro
   return 0;
 }
 
-/** Waits for a daemon that may be on its way, after a restart, before one is started. */
+/** Waits for a daemon that may be restarting before it starts one. */
 async function reconnect(paths: HomePaths): Promise<RpcClient> {
   try {
     return await connectPatiently(paths, () => {}, RETRIES);

@@ -10,7 +10,6 @@ import type { SessionItem } from "../session/session_item.ts";
 import { UsageError } from "./define.ts";
 import type { Input } from "./spec.ts";
 import type { CHAT } from "./table/chat.ts";
-import type { Form } from "./chat_faces.ts";
 import type { AttachedFile } from "./chat_attach.ts";
 import type { AnswerCheck } from "./chat_schema.ts";
 import { env, ownPaths } from "./environment.ts";
@@ -18,7 +17,7 @@ import { absolute } from "./workdir.ts";
 
 type Flags = Input<typeof CHAT>["flags"];
 
-/** Flags that only a prompt of the command line can have. */
+/** Flags that need a prompt on the command line. */
 const FOR_PROMPTS = ["output", "max-steps", "max-usd", "schema", "attach"];
 
 /** Runs `svc chat`. */
@@ -56,7 +55,8 @@ export async function run({ flags, args, given }: Input<typeof CHAT>): Promise<n
     const schema = await schemaOf(flags);
     const attachments = await attachmentsOf(flags);
     const { askOnce } = await import("./chat_once.ts");
-    const [form, limits] = [formOf(flags), limitsOf(flags)];
+    const form = flags.json ? "events" : flags.output;
+    const limits = limitsOf(flags);
     return await askOnce({ prompt, attachments, form, limits, schema, open, reconnect });
   }
   const flag = given.find((name) => FOR_PROMPTS.includes(name));
@@ -77,10 +77,9 @@ export async function run({ flags, args, given }: Input<typeof CHAT>): Promise<n
 }
 
 /**
- * Returns the prompt of the command line and of standard input; "-" stands for standard input.
- * Empty at a terminal without -p.
+ * Returns the prompt from -p ("-": standard input) and a pipe; empty at a terminal without -p.
  *
- * @throws {UsageError} when a prompt is expected and there is none.
+ * @throws {UsageError} when a prompt is expected and missing.
  */
 async function readPrompt(prompt = ""): Promise<string> {
   const reads = prompt === "-" || !Deno.stdin.isTerminal();
@@ -88,10 +87,6 @@ async function readPrompt(prompt = ""): Promise<string> {
   const text = [prompt === "-" ? "" : prompt, piped].filter(Boolean).join("\n\n");
   if (text === "" && reads) throw new UsageError("no prompt: use -p, or pipe a prompt in");
   return text;
-}
-
-function formOf({ json, output }: Flags): Form {
-  return json ? "events" : output;
 }
 
 function limitsOf(flags: Flags): TurnLimits {
@@ -102,11 +97,7 @@ function limitsOf(flags: Flags): TurnLimits {
   };
 }
 
-/**
- * Returns the permission rules of the command line.
- *
- * @throws {UsageError} when one cannot be read: before a session is started for it.
- */
+/** @throws {UsageError} for an unreadable rule, before a session is started for it. */
 async function rulesOf({ allow, deny }: Flags): Promise<{ action: Action; rule: string }[]> {
   if (allow.length + deny.length === 0) return [];
   const { parseRule } = await import("../features/permissions/rule.ts");
@@ -134,7 +125,6 @@ async function attachmentsOf({ attach }: Flags): Promise<AttachedFile[]> {
   return readAttachments(attach.map(absolute));
 }
 
-/** Whether what is written goes to a terminal that can do more than lines. */
 function canShowScreens(): boolean {
   return Deno.stdout.isTerminal() && (env("TERM") ?? "dumb") !== "dumb";
 }

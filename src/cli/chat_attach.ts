@@ -17,7 +17,7 @@ export interface AttachedFile {
   name: string;
 }
 
-/** Reads the files. @throws {UsageError} for one that no model can be given */
+/** Reads the files. @throws {UsageError} for one that no model accepts */
 export function readAttachments(paths: readonly string[]): AttachedFile[] {
   if (paths.length > ATTACHED_MAX) {
     throw new UsageError(`a message takes at most ${ATTACHED_MAX} files, not ${paths.length}`);
@@ -38,7 +38,7 @@ function readMedia(path: string): { media_type: MediaType; data: Uint8Array } {
   let data: Uint8Array;
   try {
     const { isFile, size } = Deno.statSync(path);
-    // An open of a pipe would wait for who writes to it.
+    // Opening a pipe would wait for a writer.
     if (!isFile) throw refuse("is not a regular file");
     if (size > ATTACHED_BYTES_MAX) {
       throw refuse(`has ${sizeText(size)}; a model can be given ${sizeText(ATTACHED_BYTES_MAX)}`);

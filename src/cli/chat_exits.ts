@@ -3,11 +3,10 @@ import { STOPS } from "../protocol/stop_reasons.ts";
 
 interface Exit {
   exit_code: number;
-  /** What it means, for the documentation. */
   about: string;
 }
 
-/** Ends of a run beside those of turns, by the `stop_reason` of the result. */
+/** Ends of a run that a turn does not have, by `stop_reason`. */
 const OWN = {
   error: { ...STOPS.error, about: `${STOPS.error.about}, or svc could not run the turn` },
   schema: {
@@ -21,10 +20,10 @@ const OWN = {
   terminated: { exit_code: 143, about: "svc received SIGTERM; the turn was cancelled" },
 } satisfies Record<string, Exit>;
 
-/** All ends by their `stop_reason`. Wrong usage, 2, has none. */
+/** All ends by `stop_reason`. Wrong usage, 2, has none. */
 export const EXITS: Readonly<Record<string, Exit>> = { ...STOPS, ...OWN };
 
-/** Returns the exit code for a `stop_reason`; a newer daemon may have some that this one lacks. */
+/** Returns the exit code for a `stop_reason`; a newer daemon may send unknown ones. */
 export function exitCodeOf(stop_reason: string): number {
   return Object.hasOwn(EXITS, stop_reason) ? EXITS[stop_reason].exit_code : EXITS.error.exit_code;
 }

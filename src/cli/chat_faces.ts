@@ -12,19 +12,14 @@ import { withNames } from "../models/toolbelt.ts";
 /** The values of `--output`, and `events` for `--json`. */
 export type Form = "text" | "json" | "stream-json" | "events";
 
-/** Prints a run in one form. */
 export interface Face {
   /** Whether it shows the notes of a session. */
   notes?: true;
-  /** Takes each event as the daemon sends it. */
   event?(event: EventParams): void;
   line?(line: Line): void;
 }
 
-/**
- * Standard output, written in order and without a buffer. A reader that is slow does not keep
- * svc from seeing signals.
- */
+/** Standard output, written in order and asynchronously: a slow reader does not delay signals. */
 export class Output {
   readonly #gone = Promise.withResolvers<void>();
   /** Resolves when the reader has left. */
@@ -45,18 +40,14 @@ export class Output {
     });
   }
 
-  /** Waits until everything is written. @returns whether there was a reader for all of it. */
+  /** Waits until everything is written. @returns whether the reader took all of it. */
   async flush(): Promise<boolean> {
     await this.#writing;
     return !this.#closed;
   }
 }
 
-/**
- * Makes the face of a form.
- *
- * @param only_result whether the text form leaves out everything but a valid answer.
- */
+/** Creates the face of a form. @param only_result whether text prints only a valid answer. */
 export function faceOf(form: Form, output: Output, only_result: boolean): Face {
   const print = (value: unknown) => output.write(`${visibleJson(JSON.stringify(value))}\n`);
   switch (form) {
@@ -72,11 +63,11 @@ export function faceOf(form: Form, output: Output, only_result: boolean): Face {
 }
 
 function textFace(output: Output): Face {
-  // Piped, it stays as the model wrote it.
+  // A pipe gets the text as the model wrote it.
   const live = Deno.stdout.isTerminal();
   const answer = new ModelText(live);
   let at_line_start = true;
-  /** Whether the last line was text that the model may take back. */
+  /** Whether the model may take back the last line. */
   let unsure = false;
   return {
     ...progress(),
@@ -107,7 +98,7 @@ function resultFace(output: Output): Face {
   };
 }
 
-/** What a person at a terminal sees beside the answer. */
+/** What a terminal shows beside the answer. */
 function progress(): Face {
   if (!Deno.stderr.isTerminal()) return {};
   const paint = painter(wantsColour(Deno.stderr));
@@ -116,7 +107,7 @@ function progress(): Face {
     notes: true,
     event(event) {
       const changes = view.apply(event as unknown as SessionEvent);
-      // How the run ended is told at its end.
+      // The end is reported separately.
       for (const change of changes.filter((it) => !isEnd(it))) {
         for (const line of changeLines(change, paint)) console.error(line);
       }

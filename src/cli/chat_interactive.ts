@@ -18,20 +18,16 @@ import {
   shownDigest,
 } from "../session/question.ts";
 import type { Args, CallVerb } from "../features/verb_types.ts";
-import {
-  runSetting,
-  type SettingCommand,
-  settingCommand,
-} from "../features/chat_commands/setting_command.ts";
+import { runSetting, settingCommand } from "../features/chat_commands/setting_command.ts";
 import { stopTurn, typedAgain } from "../features/chat_commands/stop_turn.ts";
-import { runUndo, type UndoCommand, undoCommand } from "../features/chat_commands/undo_command.ts";
+import { runUndo, undoCommand } from "../features/chat_commands/undo_command.ts";
 import { messageFor } from "./chat_message.ts";
 import { ModelText, painter, wantsColour } from "./chat_render.ts";
 import { ChatView } from "./chat_view.ts";
 import { named } from "./own_name.ts";
 
 export interface ConverseOptions {
-  /** Connects to the daemon that follows one that has stopped. @throws {SvcError} not_found. */
+  /** Connects to the daemon that replaces a stopped one. @throws {SvcError} not_found. */
   reconnect(): Promise<RpcClient>;
   session_id: string;
   json: boolean;
@@ -43,10 +39,10 @@ interface Approval extends Question {
   kind?: string;
 }
 
-/** What is typed sooner after a question was typed before it was there. */
+/** An answer typed sooner was meant for something before the question. */
 const READ_MS = 400;
 
-/** The part of the context from which on its use is told after a turn. */
+/** Fraction of the context from which its use is reported after a turn. */
 const NEAR_FULL = 0.6;
 
 const ANSWERS: Record<string, "allow" | "allow_always" | "deny"> = {
@@ -58,7 +54,7 @@ const ANSWERS: Record<string, "allow" | "allow_always" | "deny"> = {
   no: "deny",
 };
 
-/** Talks until the person leaves. What is typed during a turn steers it. */
+/** Talks until the person leaves. Text typed during a turn steers it. */
 // fold-ok: what the prompt does next; chat_view.ts says what is shown
 export async function converse(first: RpcClient, options: ConverseOptions): Promise<number> {
   const { session_id, json } = options;
@@ -77,9 +73,9 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
   let at_line_start = true;
   let interrupted = false;
   let asked_at = 0;
-  /** What stands in the next prompt already. */
+  /** Text to put into the next prompt. */
   let typed = "";
-  /** How full the context is, once it is worth a word. */
+  /** How full the context is, if it is nearly full. */
   let full: string | undefined;
   const answer = new ModelText(Deno.stdout.isTerminal());
 
@@ -127,20 +123,16 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
     if (!compacted) say(paint.dim("there is nothing worth leaving out of the conversation"));
   };
 
-  /** Cancels the turn; what is queued is to be edited again. */
+  /** Cancels the turn and offers queued messages for editing. */
   const stop = () =>
     stopTurn(call, session_id, (messages) => {
-      // A line end would send what is before it.
+      // A line break would send the text before it.
       const text = typedAgain(messages, "", " ");
       if (Deno.stdin.isTerminal() && !text.includes("\n")) typed = text;
     });
 
-  const configure = async (command: SettingCommand) => {
-    const said = await runSetting(command, session_id, call);
-    if (said !== undefined) say(paint.dim(visible(named(said))));
-  };
-  const undo = async (command: UndoCommand) => {
-    const said = await runUndo(command, session_id, call);
+  const report = async (saying: Promise<string | undefined>) => {
+    const said = await saying;
     if (said !== undefined) say(paint.dim(visible(named(said))));
   };
   const send = async (line: string) => {
@@ -169,7 +161,6 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
     },
   });
 
-  /** The last event that was seen, and whether the daemon stops. */
   let seq: number | undefined;
   let daemon_stops = false;
   const onEvent = (event: EventParams) => {
@@ -212,9 +203,13 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
     if (line === "/resume") return act(rpc.call("session.resume", { session_id }));
     if (line === "/compact") return act(compact()).finally(() => busy || ask());
     const setting = settingCommand(line);
-    if (setting !== undefined) return act(configure(setting)).finally(() => busy || ask());
+    if (setting !== undefined) {
+      return act(report(runSetting(setting, session_id, call))).finally(() => busy || ask());
+    }
     const undoing = undoCommand(line);
-    if (undoing !== undefined) return act(undo(undoing)).finally(() => busy || ask());
+    if (undoing !== undefined) {
+      return act(report(runUndo(undoing, session_id, call))).finally(() => busy || ask());
+    }
     if (line === "/help") return act(help()).finally(() => busy || ask());
     if (first) {
       const decide = decisionOf(first, line);
@@ -236,7 +231,7 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
     act(stop());
   });
   input.on("close", () => left.resolve(0));
-  /** Follows the session; after a stop of the daemon, with the next one. */
+  /** Follows the session, and after a restart of the daemon the new one. */
   const follow = async () => {
     rpc.onEvent = onEvent;
     await rpc.call("session.subscribe", { session_id, since_seq: seq, deltas: "session" });
@@ -273,13 +268,13 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
   return code;
 }
 
-/** Whether the embedded model answers because nothing else is configured, not by choice. */
+/** Whether the embedded model answers only because nothing else is configured. */
 async function hasNoModel(rpc: RpcClient, model: string): Promise<boolean> {
   if (!model.startsWith("builtin/")) return false;
   return (await rpc.call("daemon.info")).default_model === model;
 }
 
-/** The verb that a typed line is for, and its own parameters; undefined when it is no answer. */
+/** Returns the verb that answers with this line, and its own parameters, if any. */
 function decisionOf(
   pending: Approval,
   line: string,
@@ -306,13 +301,8 @@ async function resolve(
   await rpc.ask(verb, { session_id, approval_id, ...params, shown });
 }
 
-interface KeptRule {
-  rule: string;
-  scope: string;
-}
-
-/** The rule that an answer such as `2d` chooses. */
-function ruleChosen({ choices }: Question, answer: string): KeptRule | undefined {
+/** Returns the rule that an answer such as `2d` chooses. */
+function ruleChosen({ choices }: Question, answer: string) {
   const [, number, letter] = /^([1-9]) ?([sde])$/.exec(answer) ?? [];
   const rule = choices?.[Number(number) - 1];
   const scope = RULE_SCOPES.find(({ key }) => key === letter)?.scope;

@@ -112,10 +112,8 @@ export const LINES = {
   },
 } as const;
 
-/** A line of `--output stream-json`. */
 export type Line = { [T in keyof typeof LINES]: z.infer<ReturnType<typeof LINES[T]["schema"]>> }[
   keyof typeof LINES
 ];
 
-/** The last line. */
 export type ResultLine = Extract<Line, { type: "result" }>;

@@ -1,9 +1,9 @@
 import type { RpcClient } from "../client/rpc.ts";
 
 /**
- * Returns the message for what a person typed: the text of a command's file for `/name arguments`.
+ * Expands a command such as `/name arguments`; other text is returned unchanged.
  *
- * @throws {SvcError} not_found if a command has almost that name
+ * @throws {SvcError} not_found if only a similar command exists
  */
 export async function messageFor(
   rpc: RpcClient,

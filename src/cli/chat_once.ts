@@ -5,7 +5,7 @@ import { APPROVAL_TOOL } from "../features/tool_servers/names.ts";
 import { messageOf, SvcError } from "../protocol/errors.ts";
 import { accessWords } from "../protocol/command_access.ts";
 import type { TurnLimits } from "../protocol/event_data.ts";
-import { FILES_UNREADABLE, LATER_FILES, MAIN_LANE } from "../protocol/events.ts";
+import { type EventData, FILES_UNREADABLE, LATER_FILES, MAIN_LANE } from "../protocol/events.ts";
 import { askedOf, type PersonQuestion } from "../protocol/person_question.ts";
 import { laterByName } from "../jail/runs_later.ts";
 import { callLine } from "../base/call_line.ts";
@@ -21,38 +21,34 @@ import { named } from "./own_name.ts";
 
 export interface OnceOptions {
   prompt: string;
-  /** Sent with the prompt. */
   attachments: AttachedFile[];
   form: Form;
-  /** Limits of the run. */
   limits: TurnLimits;
-  /** What the answer must fit. */
   schema?: AnswerCheck;
   /** Connects, and finds or starts the session. */
   open(): Promise<Opened>;
-  /** Connects to the daemon that follows one that has stopped. @throws {SvcError} not_found. */
+  /** Connects to the daemon that replaces a stopped one. @throws {SvcError} not_found. */
   reconnect(): Promise<RpcClient>;
 }
 
-/** A connection and the session that is asked. */
 export interface Opened {
   rpc: RpcClient;
   session_id: string;
 }
 
-/** How a run ended. */
 interface End {
   stop_reason: string;
   error?: string;
 }
+
+type Asked = Pick<EventData["approval.requested"], "approval_id" | "call_id" | "tool" | "args">;
 
 /** How often the model is asked again for an answer that fits the schema. */
 const REPAIRS_MAX = 2;
 
 /** Asks, prints what happens, and waits for the end. @returns the exit code. */
 export async function askOnce(options: OnceOptions): Promise<number> {
-  const run = new Run(options);
-  return await run.toItsEnd();
+  return await new Run(options).toItsEnd();
 }
 
 class Run {
@@ -63,19 +59,17 @@ class Run {
   readonly #started = performance.now();
   #opened: Opened | undefined;
   #model: string | undefined;
-  /** The last answer, held against the schema. */
   #checked: Checked | undefined;
-  /** Why the turn was cancelled from here. */
+  /** The `stop_reason`, if the turn was cancelled from here. */
   #stopped: string | undefined;
-  /** The lanes whose questions hold the turn up: its own and those of its subagents. */
+  /** The lanes whose questions block the turn: the main lane and its subagents. */
   readonly #asking = new Set([MAIN_LANE]);
-  /** Whether the daemon stops: the next one has the turn go on. */
+  /** Whether the daemon is stopping; the next one continues the turn. */
   #daemon_stops = false;
-  /** The last event that was seen. */
   #seq: number | undefined;
   #sent_seq = Infinity;
   #message_id: string | undefined;
-  /** Messages that a person has taken back, by seq. */
+  /** Seqs of the messages that a person has taken back. */
   readonly #withdrawn = new Set<number>();
   #completed: EventParams | undefined;
   #finished = Promise.withResolvers<End>();
@@ -145,7 +139,6 @@ class Run {
     await rpc.call("session.subscribe", { session_id, deltas: "session" });
   }
 
-  /** Sends one message and waits until its turn has ended. */
   async #ask(text: string, more: { attachments?: AttachedFile[] } = {}): Promise<End> {
     const { rpc, session_id } = this.#opened!;
     const limits = this.#limitsLeft();
@@ -166,13 +159,13 @@ class Run {
     }
     if (this.#withdrawn.has(this.#sent_seq)) this.#onWithdrawn();
     if (this.#completed !== undefined) this.#onCompleted(this.#completed);
-    // A signal came while it was sent.
+    // A signal came while the message was sent.
     if (this.#stopped !== undefined) this.#cancel();
     const { stop_reason, error } = await this.#turnEnd();
     return this.#stopped === undefined ? { stop_reason, error } : { stop_reason: this.#stopped };
   }
 
-  /** Waits for the end of the turn, also over a restart of the daemon. */
+  /** Waits for the end of the turn, even across a restart of the daemon. */
   async #turnEnd(): Promise<End> {
     for (;;) {
       const { rpc, session_id } = this.#opened!;
@@ -195,18 +188,17 @@ class Run {
     }
   }
 
-  /** Follows the session over another connection, from where the last one ended. */
   async #follow(rpc: RpcClient, session_id: string): Promise<void> {
     this.#daemon_stops = false;
     rpc.onEvent = (event) => this.#onEvent(event);
     await rpc.call("session.subscribe", { session_id, since_seq: this.#seq, deltas: "session" });
     if (this.#stopped !== undefined) return this.#cancel();
-    // An answer that was on its way is lost.
+    // An answer may have been lost with the connection.
     const { pending_approvals } = await rpc.call("session.get", { session_id });
     for (const asked of pending_approvals) this.#deny(asked);
   }
 
-  /** What the next turn may use, or how the run ends because nothing is left. */
+  /** Returns the limits of the next turn, or the end if nothing is left. */
   #limitsLeft(): TurnLimits | End {
     const { max_steps, max_usd } = this.#options.limits;
     const left: TurnLimits = {};
@@ -248,22 +240,16 @@ class Run {
     if (event.seq > this.#sent_seq) this.#finished.resolve(event.data as End);
   }
 
-  /** The turn that runs is not the message's. */
+  /** The running turn belongs to another message. */
   #onWithdrawn(): void {
     this.#finished.resolve({ stop_reason: "cancelled", error: "the message was taken back" });
   }
 
-  /** Nobody is there to be asked: the call is denied, and how to allow it is said. */
-  #deny(
-    { approval_id, call_id, tool, args }: {
-      approval_id: string;
-      call_id: string;
-      tool: string;
-      args: unknown;
-    },
-  ): void {
+  /** Denies the call, because nobody can be asked, and says how to allow it. */
+  #deny({ approval_id, call_id, tool, args }: Asked): void {
     const { rpc, session_id } = this.#opened!;
-    const every_session = tool === APPROVAL_TOOL || asksForMore(tool, args) || writesLater(args) ||
+    const asks_for_more = tool === "run_command" && accessWords(args) !== undefined;
+    const every_session = tool === APPROVAL_TOOL || asks_for_more || writesLater(args) ||
       (tool === REMEMBER && reachesFar((args as { scope?: Scope }).scope));
     const hint = every_session
       ? `this always needs an answer; give it with \`svc chat --session ${session_id}\``
@@ -275,18 +261,15 @@ class Run {
     rpc.call("session.approve", { session_id, approval_id, decision: "deny" }).catch(() => {});
   }
 
-  /** Nobody is there to answer a question, and the model is told so. */
-  #leaveOpen(
-    { approval_id, call_id }: { approval_id: string; call_id: string },
-    { question, options }: PersonQuestion,
-  ): void {
+  /** Tells the model that nobody is there to answer. */
+  #leaveOpen({ approval_id, call_id }: Asked, { question, options }: PersonQuestion): void {
     const { rpc, session_id } = this.#opened!;
     console.error(`svc: nobody is there to answer: ${exactLine(question)}`);
     this.#line({ type: "unanswered", call_id, question, options });
     rpc.call("session.answer", { session_id, approval_id, unanswered: "nobody" }).catch(() => {});
   }
 
-  /** Cancels the turn at the first signal and exits at the second, or while there is no turn. */
+  /** Cancels the turn at the first signal; exits at the second, or if there is no turn. */
   #onSignal(reason: string): void {
     if (this.#opened === undefined || this.#stopped !== undefined) Deno.exit(exitCodeOf(reason));
     this.#stop(reason);
@@ -302,7 +285,7 @@ class Run {
     this.#takeBack(this.#opened).catch(() => {});
   }
 
-  /** A message that is still queued is taken back: the turn that runs is another one's. */
+  /** Withdraws a queued message; the running turn is then another one's. */
   async #takeBack({ rpc, session_id }: Opened): Promise<void> {
     const message_ids = this.#message_id === undefined ? [] : [this.#message_id];
     const { messages } = await rpc.call("session.withdraw", { session_id, message_ids });
@@ -334,7 +317,6 @@ class Run {
     };
   }
 
-  /** Tells the person how a run ended that did not end well. */
   #complain({ stop_reason, error }: End): void {
     if (stop_reason === "ok") return;
     const why = error === undefined ? "" : `: ${visible(named(error))}`;
@@ -345,14 +327,14 @@ class Run {
   }
 }
 
-/** The notes that a person reads who gets nothing but the answer. */
+/** Notes that also a person who sees only the answer must read. */
 const FOR_PEOPLE: ReadonlySet<string> = new Set([
   FILES_UNREADABLE,
   LATER_FILES,
   RULES_LEFT_OUT,
 ]);
 
-/** @throws {SvcError} for a session whose next message cannot be limited. */
+/** @throws {SvcError} if the session's next message cannot be limited. */
 function requireLimitable(session: { id: string; activity: string; model: string }): void {
   if (session.model.startsWith("acp/")) {
     throw new SvcError("validation", `${session.model} cannot be limited by steps or cost`, {
@@ -366,7 +348,6 @@ function requireLimitable(session: { id: string; activity: string; model: string
   }
 }
 
-/** Listens to what ends a program until it is disposed of. */
 function onSignals(stop: (stop_reason: string) => void): { dispose(): void } {
   const reasons: [Deno.Signal, string][] = [["SIGINT", "cancelled"]];
   if (Deno.build.os !== "windows") reasons.push(["SIGTERM", "terminated"]);
@@ -379,15 +360,11 @@ function onSignals(stop: (stop_reason: string) => void): { dispose(): void } {
   };
 }
 
-/** Whether a call of a file tool writes what runs later; each session asks about that. */
+/** Whether a file tool would write something that runs later; every session asks about that. */
 function writesLater(args: unknown): boolean {
   const { path, paths = [] } = args as { path?: unknown; paths?: unknown[] };
   return [path, ...paths].some((each) => {
     const later = typeof each === "string" ? laterByName(`/${each}`) : undefined;
     return later !== undefined && later.only !== "asked";
   });
-}
-
-function asksForMore(tool: string, args: unknown): boolean {
-  return tool === "run_command" && accessWords(args) !== undefined;
 }

@@ -4,36 +4,33 @@ import type { EventParams } from "../client/rpc.ts";
 import { MAIN_LANE, MODEL_RETRY } from "../protocol/events.ts";
 import type { Line } from "./chat_lines.ts";
 
-/** The `reason_code` of the note about rules that cannot be read. */
+/** The `reason_code` of the note about unreadable rules. */
 export const RULES_LEFT_OUT = "rules_left_out";
 
-/** Follows the events of a run. */
 export class Progress {
   steps = 0;
   tool_calls = 0;
   denied = 0;
   readonly usage = { tokens_in: 0, tokens_out: 0, tokens_cached: 0, usd: 0 };
-  /** The turn's text, where its last model call ended, and where the text after the last call begins. */
+  /** The turn's text, where its last model call ended, and where the last tool call began. */
   #text = "";
   #step_start = 0;
   #answer_start = 0;
-  /** What was told of an answer that is given again, and has not come again. */
+  /** Printed text of an answer that is repeated, as far as it has not come again. */
   #said = "";
 
-  /** Whether text is told only once its answer stands. */
   readonly #holds: boolean;
   /** Text of an answer that may still be taken back. */
   #held = "";
 
   /**
-   * @param holds whether text is told only once its answer stands, because what was told cannot be
-   * taken back
+   * @param holds whether text is printed only once its answer is final: a pipe takes nothing back
    */
   constructor({ holds = false }: { holds?: boolean } = {}) {
     this.#holds = holds;
   }
 
-  /** Tells what is held of an answer that never came to its end. */
+  /** Returns the held text of an answer that never ended. */
   rest(): Line | undefined {
     const text = this.#held;
     this.#held = "";
@@ -45,7 +42,7 @@ export class Progress {
     return this.#text.slice(this.#answer_start).trimStart();
   }
 
-  /** Takes an event. @returns the line that tells of it, if one does. */
+  /** Takes an event. @returns the line for it, if it has one. */
   // fold-ok: what the line of progress names; chat_view.ts says what is shown
   take({ type, data }: EventParams): Line | undefined {
     switch (type) {
@@ -97,7 +94,7 @@ export class Progress {
       case "lane.note": {
         const { lane_id, text, reason_code } = data;
         if (lane_id !== MAIN_LANE) return undefined;
-        // What the model had said of an answer that failed is not part of it.
+        // Drop the text of an answer that failed.
         if (reason_code === MODEL_RETRY) {
           this.#text = this.#text.slice(0, this.#step_start);
           this.#held = "";
@@ -112,7 +109,7 @@ export class Progress {
     return undefined;
   }
 
-  /** What a piece of an answer says that was not told before. */
+  /** Returns what a piece adds to the text already printed. */
   #news(text: string): string {
     const said = this.#said;
     this.#said = "";
@@ -121,7 +118,7 @@ export class Progress {
       return "";
     }
     if (text.startsWith(said)) return text.slice(said.length);
-    // It goes another way this time.
+    // The new answer differs.
     return `\n${this.#text.slice(this.#step_start)}`;
   }
 }

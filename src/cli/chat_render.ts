@@ -5,7 +5,7 @@ import type { Change } from "../session/view.ts";
 import { type ShownLine, shownLines } from "../session/view_lines.ts";
 import { named } from "./own_name.ts";
 
-/** Styles that do nothing without a terminal or with NO_COLOR. */
+/** Returns styles; they do nothing without colour. */
 export function painter(colour: boolean) {
   const plain = (text: string) => text;
   return colour ? { bold, cyan, dim, green, red, yellow } : {
@@ -44,15 +44,15 @@ function painted({ tone, mark, text }: ShownLine, paint: Paint): string {
   }
 }
 
-/** Whether output to this stream may carry colour. */
+/** Reports whether output to this stream may have colour. */
 export function wantsColour(stream: { isTerminal(): boolean }): boolean {
   return stream.isTerminal() && !Deno.noColor;
 }
 
-/** Code units of what came before that a piece may belong to. */
+/** Code units before a piece that may form one character with it. */
 const CONTEXT = 64;
 
-/** Shows the text of a model as it comes: nothing of it is hidden on a terminal, all of it exact else. */
+/** Makes a model's text visible on a terminal; elsewhere it stays exact. */
 export class ModelText {
   readonly #terminal: boolean;
   #before = "";
@@ -61,7 +61,6 @@ export class ModelText {
     this.#terminal = terminal;
   }
 
-  /** What is written for a piece. */
   take(text: string): string {
     if (!this.#terminal) return text;
     const shown = visible(text, { before: this.#before });

@@ -4,7 +4,6 @@ import { parse } from "@std/jsonc";
 import { messageOf } from "../protocol/errors.ts";
 import { UsageError } from "./define.ts";
 
-/** An answer as it was found. */
 export interface Checked {
   /** The answer, if it is JSON. */
   value?: unknown;
@@ -12,17 +11,16 @@ export interface Checked {
   problems: string[];
 }
 
-/** Checks answers against a schema. */
 export interface AnswerCheck {
-  /** What the model is told with the prompt. */
+  /** Sent to the model with the prompt. */
   readonly instruction: string;
   check(answer: string): Checked;
 }
 
-/** All of an answer that is one block of code, as models write it in spite of what they are told. */
+/** An answer that is one code block, which models write in spite of the instruction. */
 const FENCED = /^```\w*\n([\s\S]*?)\n?```$/;
 
-/** Reads a schema. @throws {UsageError} for a file that is missing, is not JSON or is not a schema. */
+/** Reads a schema. @throws {UsageError} for a file that is missing, not JSON or not a schema. */
 export function readSchema(path: string): AnswerCheck {
   const schema = schemaIn(path);
   const validate = validatorOf(schema, path);
@@ -44,7 +42,7 @@ export function readSchema(path: string): AnswerCheck {
   };
 }
 
-/** Returns what the model is told when its answer does not fit. */
+/** Returns the message to the model about an answer that does not fit. */
 export function repairPrompt(problems: readonly string[]): string {
   const list = problems.map((problem) => `- ${problem}`).join("\n");
   return `The answer is not valid against the JSON Schema:\n\n${list}\n\n` +
@@ -74,15 +72,15 @@ function schemaIn(path: string): Record<string, unknown> {
   );
 }
 
-/** Keywords later than draft 7, which the validator would pass over. */
+/** Keywords later than draft 7, which the validator would ignore. */
 const LATER =
   /^(prefixItems|dependent(Required|Schemas)|unevaluated\w+|(min|max)Contains|\$dynamic\w+)$/;
-/** Keywords whose members have names of the schema's author. */
+/** Keywords whose members are named by the schema's author. */
 const NAMED = ["properties", "patternProperties", "definitions", "$defs", "dependencies"];
 /** Keywords whose values are data. */
 const DATA = ["const", "enum", "default", "examples"];
 
-/** Returns a keyword that the validator does not know, if the schema has one. */
+/** Returns a keyword of the schema that the validator does not know, if any. */
 function laterKeyword(schema: unknown): string | undefined {
   if (typeof schema !== "object" || schema === null) return undefined;
   for (const [keyword, value] of Object.entries(schema)) {

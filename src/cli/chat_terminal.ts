@@ -21,9 +21,9 @@ export interface TerminalChatOptions {
   paths: HomePaths;
 }
 
-/** How long answers that are due may take when the person leaves. */
+/** How long pending answers may take when the person leaves. */
 const LAST_MS = 1_000;
-/** Tries, a backoff apart, before a daemon that went away without a word is started again. */
+/** Attempts before a daemon that crashed is started again. */
 const RETRIES_AFTER_CRASH = 1;
 
 /** Talks in a terminal until the person leaves. @returns the exit code. */
@@ -92,7 +92,7 @@ export async function converseInTerminal(
   return code;
 }
 
-/** Catches up over a connection and answers the tui verbs there. A connection that breaks is left. */
+/** Catches up over a connection and answers the tui verbs there, until it breaks. */
 async function openOver(
   rpc: RpcClient,
   client: TuiClient,
@@ -131,14 +131,14 @@ async function answerTo(
   } catch (failed) {
     const { code, message, hint } = toSvcError(failed);
     const error = { code, message, hint };
-    // Whoever asked has given up when this fails too.
+    // The caller has given up if this fails too.
     await rpc.ask("tui.answer", { request_id, error }).catch(() => {});
   }
 }
 
 /**
- * Waits for the daemon, and starts it when it went away without a word, or when there is a message
- * to be sent. One that was stopped is not started behind the person's back.
+ * Waits for the daemon. Starts one after a crash or for a waiting message, but not after a
+ * deliberate stop.
  */
 async function reconnect(paths: HomePaths, { model }: Tui): Promise<RpcClient> {
   for (;;) {

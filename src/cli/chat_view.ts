@@ -1,4 +1,4 @@
-/** What `svc chat` prints of a session, line by line. */
+/** What `svc chat` prints about a session, line by line. */
 import { visible } from "../base/visible.ts";
 import { withNames } from "../models/toolbelt.ts";
 import type { SessionEvent } from "../protocol/events.ts";
@@ -8,16 +8,16 @@ import { named } from "./own_name.ts";
 
 export interface ChatOutput {
   paint: Paint;
-  /** Prints a piece of the model's text, as it is. */
+  /** Prints a piece of the model's text unchanged. */
   write(text: string): void;
-  /** Prints a line of its own. */
+  /** Prints a separate line. */
   say(line: string): void;
 }
 
 export class ChatView {
   readonly #output: ChatOutput;
   readonly #view = new View();
-  /** Ids of what the person did here and already sees. */
+  /** Ids of what the person typed here and already sees. */
   readonly #here = new Set<string>();
 
   constructor(output: ChatOutput) {
@@ -25,15 +25,14 @@ export class ChatView {
   }
 
   /**
-   * What was typed here stands on the screen already.
+   * Skips what was typed here.
    *
-   * @param id `client_message_id` of a message, or `approval_id` of the question that was answered
+   * @param id `client_message_id`, or `approval_id` of an answered question
    */
   typedHere(id: string): void {
     this.#here.add(id);
   }
 
-  /** Prints what an event changes. */
   apply(event: SessionEvent): void {
     for (const change of this.#view.apply(event)) this.#show(change);
   }

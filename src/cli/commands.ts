@@ -1,4 +1,4 @@
-/** The table of commands. Each has its own part, which is loaded when it is used. */
+/** The table of commands. Each part is loaded when it is used. */
 import { on, spec } from "./define.ts";
 import type { Command } from "./spec.ts";
 import { SUMMARIES } from "./table/summaries.ts";
@@ -31,7 +31,7 @@ const SPEC = spec({
   notes: "`svc <command> --help` shows the options of a command.",
 });
 
-/** `svc` itself, with one line on each command. */
+/** `svc` itself, with one line for each command. */
 export const SVC: Command = {
   spec: SPEC,
   commands: Object.fromEntries(

@@ -24,7 +24,6 @@ export function completionScript(shell: keyof typeof SHELLS, root: Command): str
   return SHELLS[shell](places("", root));
 }
 
-/** A word that is offered, and what it is. */
 interface Offer {
   word: string;
   help: string;
@@ -59,18 +58,16 @@ function places(path: string, { spec, commands = {} }: Command): Place[] {
   return [{ path, offers }, ...values, ...below];
 }
 
-function wordsOf({ offers }: Place): string {
-  return offers.map(({ word }) => word).join(" ");
-}
-
 /** The places that are commands, for the patterns of a `case`. */
 function commandPaths(places: readonly Place[]): string[] {
   return places.map(({ path }) => path).filter((path) => path !== "" && !path.includes("--"));
 }
 
-/** The arms of a `case` over the places. */
-function arms(places: readonly Place[], variable: string): string {
-  return places.map((it) => `    "${it.path}") ${variable}="${wordsOf(it)}" ;;`).join("\n");
+function arms(places: readonly Place[]): string {
+  return places.map(({ path, offers }) => {
+    const words = offers.map(({ word }) => word).join(" ");
+    return `    "${path}") words="${words}" ;;`;
+  }).join("\n");
 }
 
 function patterns(places: readonly Place[]): string {
@@ -87,10 +84,10 @@ function bash(places: readonly Place[]): string {
     esac
   done
   case "$path" in
-${arms(places.filter(({ path }) => !path.includes("--")), "words")}
+${arms(places.filter(({ path }) => !path.includes("--")))}
   esac
   case "\${path:+$path }\${COMP_WORDS[COMP_CWORD-1]}" in
-${arms(places.filter(({ path }) => path.includes("--")), "words")}
+${arms(places.filter(({ path }) => path.includes("--")))}
   esac
   COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
 }
@@ -152,12 +149,12 @@ end
 complete -c svc -a "(__svc_words)"`;
 }
 
-/** The first clause of a help, which is enough beside a word. */
+/** The first clause of a help text. */
 function oneLine(help: string): string {
   return help.split(/[;.:] |[;.]$/)[0];
 }
 
-/** Quoted for a shell. zsh and fish read a quote within quotes the same way. */
+/** Quotes for zsh and fish, which read a quote within quotes the same way. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", "’")}'`;
 }

@@ -71,7 +71,7 @@ export async function configureSession(
   return 0;
 }
 
-/** What one of two opposite flags says. @throws {UsageError} for both of them */
+/** Returns the value of two opposite flags. @throws {UsageError} for both of them */
 function either(on: boolean, off: boolean, name: string): boolean | undefined {
   if (on && off) throw new UsageError(`--${name} and --un${name} cannot be used together`);
   return on ? true : off ? false : undefined;

@@ -60,11 +60,11 @@ export async function answerApproval(
 }
 
 /**
- * Makes sure that who allows something has read what it is.
+ * Requires that the person has read what they allow.
  *
- * @param shown names what is asked now
- * @param read what the person was shown before, as they say
- * @throws {SvcError} validation when they have not read it, conflict when they have read something else
+ * @param shown the digest of the current question
+ * @param read the digest that they give
+ * @throws {SvcError} validation if they read nothing, conflict if they read another question
  */
 function requireRead(shown: string, read: string | undefined): void {
   if (read === shown) return;

@@ -49,8 +49,8 @@ export async function loginToServer(
     }
     console.error(`open this address to allow svc:\n${url}`);
     if (!flags.print && !await openInBrowser(open_url, sessionDirs(ownPaths().index))) {
-      // Nobody who read the command line can use it from now on; if somebody has, the login ends.
-      // An end that came before has its reason in the result.
+      // Uses up the one-time address, so that nobody who read the command line can. If somebody
+      // already has, the login ends; an earlier end has its reason in the result.
       await fetch(open_url, { redirect: "manual" }).then((it) => it.body?.cancel(), () => {});
       console.error("svc: could not start a browser; open the address above yourself");
     }

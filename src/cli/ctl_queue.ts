@@ -43,18 +43,18 @@ export async function cancel({ flags, args }: Input<typeof spec.CANCEL>): Promis
 }
 
 /** Runs `svc ctl status`. */
-export async function status({ flags }: Input<typeof spec.STATUS>): Promise<number> {
-  return show(await ask("queue.status"), flags.json);
+export function status({ flags }: Input<typeof spec.STATUS>): Promise<number> {
+  return show("queue.status", flags.json);
 }
 
 /** Runs `svc ctl pause`. */
-export async function pause({ flags }: Input<typeof spec.PAUSE>): Promise<number> {
-  return show(await ask("queue.pause"), flags.json);
+export function pause({ flags }: Input<typeof spec.PAUSE>): Promise<number> {
+  return show("queue.pause", flags.json);
 }
 
 /** Runs `svc ctl resume`. */
-export async function resume({ flags }: Input<typeof spec.RESUME>): Promise<number> {
-  return show(await ask("queue.resume"), flags.json);
+export function resume({ flags }: Input<typeof spec.RESUME>): Promise<number> {
+  return show("queue.resume", flags.json);
 }
 
 /** Runs `svc ctl workers`. */
@@ -78,13 +78,11 @@ export async function wal({ flags, args }: Input<typeof spec.WAL>): Promise<numb
   return 0;
 }
 
-async function ask(
+async function show(
   method: "queue.status" | "queue.pause" | "queue.resume",
-): Promise<QueueStatus> {
-  return await withDaemon((rpc) => rpc.call(method, {}));
-}
-
-function show(status: QueueStatus, json: boolean): number {
+  json: boolean,
+): Promise<number> {
+  const status: QueueStatus = await withDaemon((rpc) => rpc.call(method, {}));
   if (json) return print(status);
   const { paused, workers, busy, queued, running, completed, failed } = status;
   const how = paused ? "paused" : workers === 0 ? "no workers" : "taking tasks";

@@ -1,10 +1,9 @@
 /** `svc ctl sessions export` and `import`. */
 import { writeAll } from "../base/write_all.ts";
-import { exists } from "../os/files.ts";
-import { SvcError } from "../protocol/errors.ts";
 import { print, withDaemon } from "./daemon_call.ts";
 import type { Input } from "./spec.ts";
 import type * as spec from "./table/ctl.ts";
+import { writeWhole } from "./whole_file.ts";
 import { absolute } from "./workdir.ts";
 
 const EXTENSIONS = { markdown: "md", html: "html", json: "json" } as const;
@@ -20,19 +19,9 @@ export async function exportSession(
     return 0;
   }
   const path = absolute(output ?? `${session_id}.${EXTENSIONS[format]}`);
-  if (!force && exists(path)) throw alreadyThere(path);
-  const temporary = `${path}.${crypto.randomUUID()}`;
-  try {
-    using file = await Deno.open(temporary, { createNew: true, write: true, mode: 0o600 });
-    await writeParts(session_id, format, file);
-    await file.sync();
-    if (force) await Deno.rename(temporary, path);
-    else await Deno.link(temporary, path);
-  } catch (error) {
-    throw error instanceof Deno.errors.AlreadyExists ? alreadyThere(path) : error;
-  } finally {
-    await Deno.remove(temporary).catch(() => {});
-  }
+  const hint = "choose another file with --output, or pass --force to replace it";
+  const write = (file: Deno.FsFile) => writeParts(session_id, format, file);
+  await writeWhole(path, { replace: force, hint }, write);
   if (json) return print({ session_id, format, path });
   console.log(path);
   return 0;
@@ -47,12 +36,6 @@ export async function importSession(
   if (json) return print(made);
   console.log(made.session_id);
   return 0;
-}
-
-function alreadyThere(path: string): SvcError {
-  return new SvcError("conflict", `${path} already exists`, {
-    hint: "choose another file with --output, or pass --force to replace it",
-  });
 }
 
 async function writeParts(

@@ -1,4 +1,4 @@
-/** The words that the table of commands is written with; see spec.ts for what they make. */
+/** The vocabulary of the table of commands; see spec.ts for its types. */
 import { EFFORTS } from "../protocol/effort.ts";
 import { parseDuration } from "../base/duration.ts";
 import { nearestOf } from "../base/nearest.ts";
@@ -26,16 +26,14 @@ export class UsageError extends Error {
   }
 }
 
-/** Any text. */
 export const TEXT: ValueType<string> = { expects: "a text", parse: (text) => text };
 
-/** A duration, read as milliseconds. */
+/** A duration in milliseconds. */
 export const DURATION: ValueType<number> = {
   expects: "a duration such as 90s, 10m or 1h",
   parse: parseDuration,
 };
 
-/** Any JSON. */
 export const JSON_VALUE: ValueType<NonNullable<unknown> | null> = {
   expects: "JSON",
   parse(text) {
@@ -47,7 +45,6 @@ export const JSON_VALUE: ValueType<NonNullable<unknown> | null> = {
   },
 };
 
-/** A JSON object. */
 export const JSON_OBJECT: ValueType<Record<string, unknown>> = {
   expects: "a JSON object",
   parse(text) {
@@ -62,7 +59,7 @@ export function suggested(values: readonly string[]): ValueType<string> {
   return { ...TEXT, values, listed: true };
 }
 
-/** One of some words. */
+/** One of these words. */
 export function oneOf<const T extends string>(values: readonly T[]): ValueType<T> {
   return {
     expects: `${values.slice(0, -1).join(", ")} or ${values.at(-1)}`,
@@ -73,7 +70,7 @@ export function oneOf<const T extends string>(values: readonly T[]): ValueType<T
   };
 }
 
-/** A comma-separated list of some words; spaces and repetitions do not count. */
+/** A comma-separated list of these words; spaces and repetitions do not count. */
 export function listOf<const T extends string>(values: readonly T[]): ValueType<T[]> {
   const words = (text: string) => text.split(",").map((it) => it.trim()).filter((it) => it !== "");
   const unknown = (text: string) => words(text).find((it) => !values.includes(it as T));
@@ -85,7 +82,7 @@ export function listOf<const T extends string>(values: readonly T[]): ValueType<
   };
 }
 
-/** A whole number between two limits. */
+/** A whole number from `min` to `max`. */
 export function integer(min: number, max: number): ValueType<number> {
   return {
     expects: `a number from ${min} to ${max}`,
@@ -96,18 +93,17 @@ export function integer(min: number, max: number): ValueType<number> {
   };
 }
 
-/** An amount of money. */
+/** A positive amount in USD. */
 export const USD: ValueType<number> = {
   expects: "an amount in USD such as 0.5",
   parse: (text) => /^\d*\.?\d+$/.test(text) && Number(text) > 0 ? Number(text) : undefined,
 };
 
-/** What an agent may do without asking. */
 export const APPROVAL = oneOf(["auto", "ask", "read_only"]);
 export const EFFORT = oneOf(EFFORTS);
 export const EFFORT_OR_DEFAULT = oneOf([...EFFORTS, "default"]);
 
-/** States a command. */
+/** Defines a command. */
 export function spec<
   const F extends Record<string, Flag> = Record<never, never>,
   const A extends Record<string, Argument> = Record<never, never>,
@@ -133,7 +129,7 @@ export function option<T, const O extends FlagOptions & { default?: string }>(
   return { kind: "option", type, value, help, ...options, has_default: has_default as never };
 }
 
-/** A flag with a value that can be given more than once. */
+/** A flag with a value that can be repeated. */
 export function options<T>(
   type: ValueType<T>,
   value: string,
@@ -144,12 +140,12 @@ export function options<T>(
   return { kind: "option", type: each, value, help, ...more, has_default: true, repeats: true };
 }
 
-/** An argument that must be given. */
+/** A required argument. */
 export function argument<T>(type: ValueType<T>, help: string): Argument<T, true> {
   return { type, help, required: true };
 }
 
-/** An argument that may be left out. */
+/** An optional argument. */
 export function optional<T>(
   type: ValueType<T>,
   help: string,
@@ -163,10 +159,9 @@ export function words(help: string): Argument<string, true> {
   return { type: TEXT, help, required: true, rest: true };
 }
 
-/** `--json`, on every command that prints something. */
 export const JSON_FLAG = on("Print JSON");
 
-/** A command with its implementation, and perhaps commands below it. */
+/** A command with its implementation and perhaps subcommands. */
 export function command<S extends Spec>(
   stated: S,
   load: () => Promise<Run<S>>,

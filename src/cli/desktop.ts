@@ -29,7 +29,7 @@ export async function run({ flags }: Input<typeof DESKTOP>): Promise<number> {
   return 0;
 }
 
-/** Without a display, a browser exits with an error that does not mention it. @throws {SvcError} not_found. */
+/** Without a display, a browser fails with an unrelated error. @throws {SvcError} not_found. */
 function requireDisplay(): void {
   if (Deno.build.os !== "linux" || env("DISPLAY") || env("WAYLAND_DISPLAY")) return;
   throw new SvcError("not_found", "no display: DISPLAY and WAYLAND_DISPLAY are not set", {
@@ -72,7 +72,7 @@ async function openDesktop(paths: HomePaths): Promise<void> {
   }
 }
 
-/** Shows the app of a daemon; the first bundled daemon is shown with the wizard. */
+/** Shows a daemon's app; the first bundled daemon is shown with the wizard. */
 async function openApp(
   { url, mode }: DaemonHandle,
   paths: HomePaths,

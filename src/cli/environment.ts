@@ -1,11 +1,11 @@
 import { type HomePaths, homePaths } from "../os/paths.ts";
 
-/** Reads a variable of this process; an empty one counts as unset. */
+/** Reads a variable; an empty one counts as unset. */
 export function env(name: string): string | undefined {
   return Deno.env.get(name) || undefined;
 }
 
-/** Where the daemon of this user and environment lives. */
+/** Returns the paths of the daemon of this user and environment. */
 export function ownPaths(): HomePaths {
   return homePaths(env, Deno.uid());
 }

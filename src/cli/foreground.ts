@@ -1,8 +1,8 @@
-/** What a process that runs until it is told to stop does about signals and defects. */
+/** How a long-running process handles signals and defects. */
 import type { Runtime } from "../daemon/runtime.ts";
 import { STOP_GRACE_S } from "../features/service/limits.ts";
 
-/** A defect in one session must not take the others down with it. */
+/** Keeps running after a defect: it must not end the other sessions. */
 export function surviveDefects({ log }: Runtime): void {
   globalThis.addEventListener("unhandledrejection", (event) => {
     event.preventDefault();
@@ -13,7 +13,7 @@ export function surviveDefects({ log }: Runtime): void {
 /**
  * Stops gracefully at the first signal, at once at the second.
  *
- * @param detached whether it is to outlive the terminal that it was started from.
+ * @param detached whether it outlives the terminal that started it.
  */
 export function stopOnSignals(runtime: Runtime, detached: boolean): void {
   let asked = false;
@@ -25,7 +25,7 @@ export function stopOnSignals(runtime: Runtime, detached: boolean): void {
   Deno.addSignalListener("SIGINT", onSignal);
   if (Deno.build.os !== "windows") {
     Deno.addSignalListener("SIGTERM", onSignal);
-    // The terminal that a client started it from may close; the one it runs in itself may not.
+    // The terminal of the client that started it may close.
     Deno.addSignalListener("SIGHUP", detached ? () => {} : onSignal);
   }
 }

@@ -3,22 +3,20 @@ import { named } from "./own_name.ts";
 import type { Argument, Command, Flag } from "./spec.ts";
 
 const WIDTH = 100;
-/** Widest left column; what is longer has its explanation on the next line. */
+/** Maximum width of the left column; longer terms have their explanation on the next line. */
 const COLUMN_MAX = 30;
 const INDENT = "  ";
 
-/** A line of a list: a flag, an argument or a command, and what it is. */
 export interface Row {
   term: string;
   help: string;
 }
 
-/** The parts of a command's help, for every form that it is shown in. */
+/** The parts of a command's help. */
 export interface Manual {
   summary: string;
   about: string[];
   usage: string[];
-  /** Lists with their headings. */
   lists: { heading: string; rows: Row[] }[];
   examples: readonly (readonly [string, string])[];
   notes: string[];
@@ -27,13 +25,14 @@ export interface Manual {
 /**
  * Returns the help of a command as text.
  *
- * @param path the words that name it, such as `svc chat`.
+ * @param path its words, such as `svc chat`.
  * @param name how the reader runs svc.
  */
 export function helpText(path: string, command: Command, name = "svc"): string {
   const { summary, about, usage, lists, examples, notes } = manualOf(path, command);
   const runs = (line: string) => line.replace(/(?<![\w./-])svc(?= )/g, () => name);
   const paragraph = (text: string) => wrapped(named(text, () => name), WIDTH).join("\n");
+  const example_lines = examples.flatMap(([line, help]) => [INDENT + line, INDENT + INDENT + help]);
   const width = Math.min(
     COLUMN_MAX,
     Math.max(...lists.flatMap(({ rows }) => rows.map(({ term }) => term.length)), 0),
@@ -45,12 +44,12 @@ export function helpText(path: string, command: Command, name = "svc"): string {
     ...lists.map(({ heading, rows }) =>
       [`${heading}:`, ...rows.map((row) => rowText(row, width))].join("\n")
     ),
-    ...(examples.length > 0 ? [["Examples:", ...exampleLines(examples).map(runs)].join("\n")] : []),
+    ...(examples.length > 0 ? [["Examples:", ...example_lines.map(runs)].join("\n")] : []),
     ...notes.map(paragraph),
   ].join("\n\n");
 }
 
-/** Collects what there is to say about a command. */
+/** Collects the help of a command. */
 export function manualOf(path: string, { spec, commands = {}, load }: Command): Manual {
   const below = path.includes(" ") ? leaves(commands, "") : listed(commands);
   const rows = below.map(({ path: words, command }) => ({
@@ -74,7 +73,7 @@ export function manualOf(path: string, { spec, commands = {}, load }: Command): 
   };
 }
 
-/** The listed commands below some, with the words that lead there. */
+/** Returns the listed commands below others, with the words that lead there. */
 export function leaves(
   commands: Readonly<Record<string, Command>>,
   path: string,
@@ -86,7 +85,6 @@ export function leaves(
   });
 }
 
-/** The commands right below `svc`, without former names. */
 function listed(commands: Readonly<Record<string, Command>>): ReturnType<typeof leaves> {
   return Object.entries(commands).filter(([, { former }]) => !former)
     .map(([path, command]) => ({
@@ -156,17 +154,11 @@ function rowText({ term, help }: Row, width: number): string {
   return [(INDENT + term).padEnd(column) + lines[0], ...rest.slice(1)].join("\n");
 }
 
-function exampleLines(examples: Manual["examples"]): string[] {
-  return examples.flatMap((
-    [command, help],
-  ) => [`${INDENT}${command}`, `${INDENT}${INDENT}${help}`]);
-}
-
 function paragraphs(text = ""): string[] {
   return text.split(/\n{2,}/).map((it) => it.trim()).filter((it) => it !== "");
 }
 
-/** Breaks plain text between words. wrap-ansi knows more scripts, and takes 30 ms to load. */
+/** Breaks plain text between words. wrap-ansi knows more scripts, but takes 30 ms to load. */
 function wrapped(text: string, width: number): string[] {
   const lines = [""];
   for (const word of text.split(/\s+/)) {

@@ -1,19 +1,18 @@
-/** Asks for a secret on a terminal, which shows nothing of it. */
 import { writeAllSync } from "../base/write_all.ts";
 
 const ENTER = ["\r", "\n"];
-/** Ctrl-C and Ctrl-D: in raw mode the terminal sends them as text. */
+/** Ctrl-C and Ctrl-D, which raw mode sends as text. */
 const LEAVE = ["\x03", "\x04"];
 const BACKSPACE = ["\x7f", "\b"];
 /** Ctrl-U, which removes the whole line. */
 const KILL = "\x15";
-/** What some terminals send around pasted text. */
+/** Some terminals send these around pasted text. */
 const PASTE = ["\x1b[200~", "\x1b[201~"];
 
 /**
- * Asks on the terminal. The question goes to standard error.
+ * Asks for a secret on the terminal without showing it. The question goes to standard error.
  *
- * @returns undefined when the person leaves with Ctrl-C or Ctrl-D, or the input ends
+ * @returns undefined after Ctrl-C, Ctrl-D or the end of the input
  */
 export async function askHidden(question: string): Promise<string | undefined> {
   const say = (text: string) => writeAllSync(Deno.stderr, new TextEncoder().encode(text));

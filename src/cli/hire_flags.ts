@@ -1,4 +1,4 @@
-/** The flags of `svc serve` that are about hired tasks. */
+/** The flags of `svc serve` for hired tasks. */
 import { urlHost } from "../base/url_host.ts";
 import type { HireOptions } from "../features/hire/listener.ts";
 import { UsageError } from "./define.ts";
@@ -10,11 +10,10 @@ const TIMEOUT_MAX_MS = 2 ** 31 - 1;
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/;
 
 /**
- * Returns the options for hired tasks.
+ * Returns the options for hired tasks, if they are accepted.
  *
  * @param tokens the tokens of SVC_SERVE_TOKENS.
- * @returns undefined if no tasks are accepted for hire.
- * @throws {UsageError} for an invalid value, or an address that would be open to everyone.
+ * @throws {UsageError} for an invalid value, or an address that is open to everyone.
  */
 export function hireOptions(
   { flags, given }: Input<typeof SERVE>,
@@ -48,7 +47,7 @@ function address(addr: string): { hostname: string; port: number } {
   if (digits === undefined || port > 65_535) {
     throw new UsageError(`invalid value "${addr}" for --addr: expected host:port or :port`);
   }
-  // Without a host, it is a loopback address: clients from outside come through a proxy.
+  // Without a host it is loopback: clients from outside come through a proxy.
   const hostname = bracketed ?? (plain || "127.0.0.1");
   return { hostname: hostname === "localhost" ? "127.0.0.1" : hostname, port };
 }

@@ -3,15 +3,15 @@ import { TextLineStream } from "@std/streams";
 import { exactLine } from "../base/visible.ts";
 import { messageOf, SvcError } from "../protocol/errors.ts";
 import { BadLedger, checkLedger, type LedgerCheck } from "../session/ledger_file.ts";
-import { exists } from "../os/files.ts";
 import { writeAll } from "../base/write_all.ts";
 import { print, withDaemon } from "./daemon_call.ts";
 import type { Input } from "./spec.ts";
 import type * as spec from "./table/ledger.ts";
+import { writeWhole } from "./whole_file.ts";
 import { absolute } from "./workdir.ts";
 import { named } from "./own_name.ts";
 
-/** Runs `svc ledger export`. A file appears only once it is whole, and replaces no other. */
+/** Runs `svc ledger export`. The file appears only when it is complete, and replaces no other. */
 export async function exportLedger(
   { flags, args: { session_id } }: Input<typeof spec.EXPORT>,
 ): Promise<number> {
@@ -21,26 +21,10 @@ export async function exportLedger(
     return 0;
   }
   const path = absolute(output);
-  if (exists(path)) throw alreadyThere(path);
-  const temporary = `${path}.${crypto.randomUUID()}`;
-  try {
-    using file = await Deno.open(temporary, { createNew: true, write: true, mode: 0o600 });
-    await writePages(session_id, file);
-    await file.sync();
-    await Deno.link(temporary, path);
-  } catch (error) {
-    throw error instanceof Deno.errors.AlreadyExists ? alreadyThere(path) : error;
-  } finally {
-    await Deno.remove(temporary).catch(() => {});
-  }
+  const hint = "name another file with --output";
+  await writeWhole(path, { replace: false, hint }, (file) => writePages(session_id, file));
   console.log(path);
   return 0;
-}
-
-function alreadyThere(path: string): SvcError {
-  return new SvcError("conflict", `${path} already exists`, {
-    hint: "name another file with --output",
-  });
 }
 
 async function writePages(session_id: string, to: { write(bytes: Uint8Array): Promise<number> }) {
@@ -60,14 +44,13 @@ export async function verify(
 ): Promise<number> {
   const key = flags.key === undefined ? undefined : await keyText(flags.key);
   let checked: LedgerCheck;
-  // Not `using`: the minifier puts its only use in its place, and it would never be closed.
+  // Not `using`: the minifier inlines its only use, and it would never be closed.
   const file = await Deno.open(absolute(path));
   try {
     const lines = file.readable.pipeThrough(new TextDecoderStream("utf-8", { fatal: true }))
       .pipeThrough(new TextLineStream());
     checked = await checkLedger(lines, key);
   } catch (error) {
-    // What is no text at all.
     const no_text = error instanceof TypeError;
     if (!(error instanceof BadLedger) && !no_text) throw error;
     const problem = no_text ? "this is no ledger: it is not UTF-8 text" : messageOf(error);
@@ -94,7 +77,7 @@ export async function verify(
   return 0;
 }
 
-/** A key as it is, or the first line of a file with one. */
+/** A key itself, or the first line of a file with one. */
 async function keyText(given: string): Promise<string> {
   if (given.startsWith("ssh-ed25519 ")) return given;
   try {

@@ -24,7 +24,6 @@ import { named, ownName } from "./own_name.ts";
 
 const INTERRUPTED = 130;
 
-/** What decides where a key goes, and whether it is used. */
 interface Place {
   address?: string;
   key_from?: string;
@@ -42,7 +41,7 @@ export async function login({ flags, args }: Input<typeof LOGIN>): Promise<numbe
   if (!withKeys(registry).includes(provider)) {
     throw new SvcError("validation", `${provider} needs no API key`);
   }
-  // A daemon that runs may know another address, from its environment.
+  // A running daemon may know another address from its environment.
   const base_url = baseUrl({ ...target, base_url: place.address ?? target.base_url });
   const pkce = target.known && !flags.key && !flags["key-stdin"]
     ? presetOf(provider)?.pkce
@@ -52,7 +51,7 @@ export async function login({ flags, args }: Input<typeof LOGIN>): Promise<numbe
     : await inBrowser(provider, base_url, pkce, paths);
   if (given === undefined) return INTERRUPTED;
   const api_key = requireKey(given);
-  // A provider that has just given out a key need not be asked for it.
+  // A key that the provider has just issued needs no check.
   if (!flags["no-check"] && pkce === undefined) await check({ ...target, base_url, api_key });
   await saveKey(paths, provider, { api_key, base_url });
   console.log(
@@ -102,7 +101,7 @@ function withKeys(registry: ModelRegistry): string[] {
     .map(({ provider }) => provider);
 }
 
-/** Asks the running daemon; without one, this environment tells. */
+/** Asks the running daemon; without one, uses this environment. */
 async function placeOf(provider: string, registry: ModelRegistry): Promise<Place> {
   const own = registry.details();
   const rpc = await connectIfAny(ownPaths());
@@ -135,7 +134,7 @@ function choose(
   return chosen;
 }
 
-/** @returns undefined when the person leaves with Ctrl-C */
+/** @returns undefined after Ctrl-C */
 async function inBrowser(
   provider: string,
   base_url: string,
@@ -188,7 +187,7 @@ async function readKey(
   );
 }
 
-/** @throws {SvcError} when the provider refuses the key, or cannot be asked */
+/** @throws {SvcError} if the provider refuses the key or cannot be asked */
 async function check(target: ReturnType<ModelRegistry["target"]>): Promise<void> {
   const { checkKey } = await import("../models/model_lists.ts");
   try {

@@ -11,7 +11,7 @@ import { named } from "./own_name.ts";
 /** Runs `svc mcp-serve`. */
 export async function run({ flags }: Input<typeof MCP_SERVE>): Promise<number> {
   const paths = ownPaths();
-  // Standard output carries MCP and nothing else.
+  // Standard output carries only MCP.
   const notice = (text: string) => console.error(`svc: ${visible(named(text))}`);
   const bridge = new McpBridge({
     client: {

@@ -31,7 +31,7 @@ export async function run({ flags, args }: Input<typeof MODELS>): Promise<number
   return 0;
 }
 
-/** Asks the running daemon; without one, the answer is what a daemon would find that starts now. */
+/** Asks the running daemon; without one, finds what a new daemon would find. */
 async function list(provider: string | undefined): Promise<Overview> {
   const paths = ownPaths();
   const rpc = await connectIfAny(paths);

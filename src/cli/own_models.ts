@@ -1,4 +1,3 @@
-/** The models of this user and environment, as a daemon that starts now would find them. */
 import type { Config } from "../config/config.ts";
 import { ACP } from "../features/acp_agents/config.ts";
 import { agentProblem } from "../models/acp_entry.ts";
@@ -8,9 +7,9 @@ import { ModelRegistry } from "../models/registry.ts";
 import type { Env, HomePaths } from "../os/paths.ts";
 
 /**
- * Returns the registry of models for a configuration and an environment.
+ * Returns the models that a daemon would have if it started now.
  *
- * @param catalogue what is known of models, for commands that tell it
+ * @param catalogue if its details are needed
  */
 export function ownRegistry(
   config: Config,

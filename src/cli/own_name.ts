@@ -1,6 +1,6 @@
 /**
- * How svc calls itself in the commands that it tells people to run: as they called it, so that they
- * can run them. Texts of the daemon say `svc`; the command line that shows one puts the name in.
+ * How svc calls itself in commands that it prints: as the person called it. Texts of the daemon say
+ * `svc`; the command line that shows one inserts the name.
  */
 import process from "node:process";
 import { shellQuote } from "../base/shell_quote.ts";
@@ -9,17 +9,15 @@ import { calledAs } from "./called_as.ts";
 
 const NAME = "svc";
 
-/** How a binary was started. */
 export interface BinaryCall {
   /** What the shell was given, such as `svc` or `dist/svc`. */
   argv0: string;
-  /** The path of the binary. */
   path: string;
-  /** Finds what a word runs; undefined without such a program. */
+  /** Returns the program that a word runs, if any. */
   find(word: string): string | undefined;
 }
 
-/** The name that runs this svc again, ready for a shell. */
+/** Returns the name that runs this svc again, quoted for a shell. */
 export function ownName(): string {
   const given = calledAs(Deno.args);
   if (given !== undefined) return given;
@@ -27,10 +25,10 @@ export function ownName(): string {
   return binaryName({ argv0: process.argv0, path: Deno.execPath(), find: programOf });
 }
 
-/** The name of a binary: `svc` where that word runs it, otherwise what it was called by. */
+/** Returns the name of a binary: `svc` if that word runs it, otherwise what it was called by. */
 export function binaryName({ argv0, path, find }: BinaryCall): string {
   if (find(NAME) === path) return NAME;
-  // Without a slash it was found on the PATH, unless the one who started it made it up.
+  // Without a slash it comes from the PATH, unless the caller invented it.
   return shellQuote(/[/\\]/.test(argv0) || find(argv0) === path ? argv0 : path);
 }
 
@@ -44,9 +42,9 @@ function programOf(word: string): string | undefined {
 }
 
 /**
- * Puts the own name into the commands of a text that svc wrote; they stand in backquotes or quotes.
+ * Puts the own name into the quoted commands of a text that svc wrote.
  *
- * @param name returns the name; only asked where the text has a command.
+ * @param name called only if there is a command.
  */
 export function named(text: string, name: () => string = ownName): string {
   return text.replace(/(?<=[`"])svc(?= [a-z<-])/g, name);

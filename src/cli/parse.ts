@@ -3,28 +3,26 @@ import { nearestOf } from "../base/nearest.ts";
 import { UsageError } from "./define.ts";
 import type { Command, Flag, Input, Spec } from "./spec.ts";
 
-/** A command line that was understood. */
 export interface Parsed {
   command: Command;
   /** The words that name the command, such as `svc ctl sessions list`. */
   path: string;
-  /** What to run the command with; missing if `--help` was given, or if it is only a group. */
+  /** What to run the command with; missing with `--help`, or for a group. */
   input?: Input<Spec>;
   help: boolean;
 }
 
 /**
- * Finds a command below another one and reads its flags and arguments.
- *
- * Flags may stand anywhere behind the first word: `svc ctl --json sessions list` works.
+ * Finds a command below another one and reads its flags and arguments. Flags may stand anywhere
+ * after the first word: `svc ctl --json sessions list` works.
  *
  * @param path the words that name `command`.
- * @throws {UsageError} for an unknown flag or command, and for values that are missing or wrong.
+ * @throws {UsageError} for an unknown flag or command, and for missing or wrong values.
  */
 export function parse(command: Command, path: string, argv: readonly string[]): Parsed {
   const [first, ...others] = argv;
   const { commands = {} } = command;
-  // The flags of one command are read in a fraction of the time that those of all take.
+  // Reading the flags of one command takes a fraction of the time.
   if (first !== undefined && Object.hasOwn(commands, first)) {
     return parse(commands[first], `${path} ${first}`, others);
   }
@@ -73,7 +71,7 @@ export function parse(command: Command, path: string, argv: readonly string[]): 
   };
 }
 
-/** Joins `--flag -` to `--flag=-`: parseArgs takes a dash behind a long name for another flag. */
+/** Joins `--flag -` to `--flag=-`: parseArgs takes a dash after a long name for another flag. */
 function withDashes(argv: readonly string[], options: readonly string[]): string[] {
   const joined: string[] = [];
   for (const arg of argv) {
@@ -86,7 +84,6 @@ function withDashes(argv: readonly string[], options: readonly string[]): string
   return joined;
 }
 
-/** The command that a line is about, and the words behind it. */
 interface Found {
   command: Command;
   path: string;
@@ -100,7 +97,6 @@ function descend(command: Command, path: string, rest: string[]): Found {
   return below === undefined ? { command, path, rest } : descend(below, `${path} ${word}`, more);
 }
 
-/** Flags of a command and of all below it. */
 function flagsBelow({ spec, commands = {} }: Command): Record<string, Flag> {
   return Object.assign({}, ...Object.values(commands).map(flagsBelow), spec.flags);
 }
@@ -117,7 +113,7 @@ function isGiven(value: unknown): boolean {
   return Array.isArray(value) ? value.length > 0 : value === true;
 }
 
-/** The error for a word that names no command. */
+/** Returns the error for an unknown command. */
 export function unknownCommand(
   path: string,
   word: string,

@@ -21,7 +21,7 @@ interface PlaceFlags {
   directory: string | undefined;
 }
 
-/** @param fallback the directory where neither flag is given */
+/** @param fallback the directory if neither flag is given */
 function placeOf({ session, directory }: PlaceFlags, fallback?: string) {
   if (session !== undefined && directory !== undefined) {
     throw new UsageError("--session and --directory cannot be used together");

@@ -1,4 +1,4 @@
-/** Going over to the installed binary, which may be another one than the one that runs here. */
+/** Switching to the installed binary, which may differ from the running one. */
 import type { HomePaths } from "../os/paths.ts";
 import { startProgram } from "../os/start.ts";
 
@@ -9,9 +9,9 @@ export async function restartInstalled({ binary }: HomePaths): Promise<number> {
 }
 
 /**
- * As {@linkcode restartInstalled}, for a program that reads what comes of it.
+ * As {@linkcode restartInstalled}, for a program.
  *
- * @returns the exit code, and what `svc serve restart --json` tells when that is 0.
+ * @returns also the output of `--json`, if the code is 0.
  */
 export async function restartInstalledAsJson(
   { binary }: HomePaths,

@@ -10,9 +10,8 @@ const FAILED = 1;
 const WRONG_USAGE = 2;
 
 /**
- * Runs a command line.
+ * Runs a command line, without the program's name.
  *
- * @param argv the arguments after the program's name.
  * @returns the exit code: 0 done, 1 failed, 2 wrong usage (contract.md section 10).
  */
 export async function run(argv: string[]): Promise<number> {
@@ -55,7 +54,8 @@ async function dispatch(argv: string[]): Promise<number> {
 /** `svc --version` and `svc --help`. @throws {UsageError} for another flag. */
 async function ownFlag(argv: string[]): Promise<number> {
   // The flags of svc itself, without those of its commands.
-  const { help, input } = parse({ spec: SVC.spec, load: unused }, "svc", argv);
+  const load = () => Promise.reject(new Error("svc has no implementation of its own"));
+  const { help, input } = parse({ spec: SVC.spec, load }, "svc", argv);
   if (help) await showHelp("svc", SVC);
   else if (input?.flags.version) {
     const { PROTOCOL_VERSION, VERSION } = await import("../protocol/version.ts");
@@ -64,12 +64,8 @@ async function ownFlag(argv: string[]): Promise<number> {
   return DONE;
 }
 
-function unused(): Promise<never> {
-  return Promise.reject(new Error("svc has no implementation of its own"));
-}
-
 /**
- * A former name of a command, if the words are one; and what follows it.
+ * Returns the command that replaces a former name, if these words are one.
  *
  * @param typed the words that name `command`
  * @param argv what follows them

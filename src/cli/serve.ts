@@ -49,7 +49,7 @@ async function runDaemon(input: ServeInput, options: ServiceOptions): Promise<nu
     ? await import("./hire_flags.ts")
     : undefined;
   const hire = hiring?.hireOptions(input, hire_tokens);
-  // With agent routes, --addr is their address; the daemon's own listener is always on loopback.
+  // With agent routes, --addr is theirs; the daemon's own listener is always on loopback.
   const { hostname, port } = listenAddress(hire ? undefined : flags.addr, flags.port);
   const sidecar = env("SVC_SIDECAR") === "1";
   const on_demand = flags.detached ? await leaveToUnit(options) : undefined;
@@ -77,7 +77,7 @@ async function runDaemon(input: ServeInput, options: ServiceOptions): Promise<nu
     if (hire) console.error("     stop it first: only one daemon can accept tasks for hire");
     return 1;
   }
-  // Before it reports that it is ready: a reader of that may stop it immediately.
+  // Before it reports that it is ready: the reader may stop it at once.
   surviveDefects(daemon);
   stopOnSignals(daemon, flags.detached);
   if (sidecar) stopWithShell(daemon);
@@ -106,7 +106,7 @@ async function runDaemon(input: ServeInput, options: ServiceOptions): Promise<nu
   return 0;
 }
 
-/** @throws {UsageError} for several of them, or for flags of the daemon beside one. */
+/** @throws {UsageError} for several of them, or with flags of the daemon. */
 function controlOf({ given }: ServeInput): string | undefined {
   const control = given.find((name) => name in CONTROLS);
   if (control === undefined) return undefined;
@@ -116,10 +116,10 @@ function controlOf({ given }: ServeInput): string | undefined {
 }
 
 /**
- * Starts the background unit's daemon instead of this one, if a unit is installed, so that clients
- * that start a daemon on demand get the unit's daemon too.
+ * Starts the background unit's daemon instead of this one, if a unit is installed: clients that
+ * start a daemon on demand get that too.
  *
- * @returns whether it is running, and the problem if the unit does not start.
+ * @returns whether it runs, and the problem if it does not start.
  */
 async function leaveToUnit(
   options: ServiceOptions,
@@ -132,7 +132,7 @@ async function leaveToUnit(
   }
 }
 
-/** A desktop shell holds the standard input of its sidecar open; the sidecar stops with it. */
+/** A desktop shell holds its sidecar's standard input open; the sidecar stops with it. */
 async function stopWithShell(daemon: Daemon): Promise<void> {
   await Deno.stdin.readable.pipeTo(new WritableStream()).catch(() => {});
   daemon.shutdown(STOP_GRACE_S);

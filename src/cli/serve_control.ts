@@ -2,6 +2,7 @@
 import { delay } from "@std/async";
 import { connectIfAny, connectOrStart } from "../client/connect.ts";
 import type { RpcClient } from "../client/rpc.ts";
+import { useOnce } from "./daemon_call.ts";
 import { SvcError } from "../protocol/errors.ts";
 import { takeLock } from "../os/lock.ts";
 import type { HomePaths } from "../os/paths.ts";
@@ -9,7 +10,7 @@ import { STOP_GRACE_S, STOP_MARGIN_S } from "../features/service/limits.ts";
 import { openService, type ServiceOptions } from "../features/service/service.ts";
 import type { Discovery } from "../protocol/discovery.ts";
 
-/** As a shell reports a command that Ctrl-C ended. */
+/** The shells' exit code for a command that Ctrl-C ended. */
 export const INTERRUPTED = 130;
 
 const POLL_MS = 25;
@@ -21,33 +22,31 @@ export interface ControlOptions extends ServiceOptions {
 }
 
 /**
- * Stops the daemon, waits until it is gone, and starts a new one (product.md, restart sequence): the
- * background unit's where one is installed. With none running it starts one.
+ * Stops the daemon, if any, and starts a new one, the background unit's if there is a unit
+ * (product.md, restart sequence).
  *
  * @returns the exit code.
- * @throws as {@linkcode stopDaemon}; {SvcError} internal when no new one comes up.
+ * @throws as {@linkcode stopDaemon}; {SvcError} internal if no new one comes up.
  */
 export async function restart(options: ControlOptions): Promise<number> {
   const { paths, json } = options;
   const stopped = await stopDaemon(options);
   if (stopped === "interrupted") return INTERRUPTED;
   if (stopped === undefined) console.error("no daemon was running; starting one");
-  const rpc = await connectOrStart(paths, () => {});
-  try {
-    const { pid, version } = await rpc.call("daemon.discover");
-    if (json) console.log(JSON.stringify({ pid, version, previous_pid: stopped?.pid }, null, 2));
-    else console.log(`svc ${version} is running with pid ${pid}`);
-  } finally {
-    rpc.close();
-  }
+  const { pid, version } = await useOnce(
+    connectOrStart(paths, () => {}),
+    (rpc) => rpc.call("daemon.discover"),
+  );
+  if (json) console.log(JSON.stringify({ pid, version, previous_pid: stopped?.pid }, null, 2));
+  else console.log(`svc ${version} is running with pid ${pid}`);
   return 0;
 }
 
 /**
- * Stops the daemon that runs and waits until it is gone.
+ * Stops the daemon and waits until it is gone.
  *
- * @returns undefined when none ran; "interrupted" when the person pressed Ctrl-C.
- * @throws {SvcError} timeout when it does not stop; conflict when it takes tasks for hire.
+ * @returns undefined if none ran; "interrupted" after Ctrl-C.
+ * @throws {SvcError} timeout if it does not stop; conflict if it takes tasks for hire.
  */
 export async function stopDaemon(
   options: ControlOptions,
@@ -68,8 +67,7 @@ export async function stopDaemon(
 }
 
 /**
- * A daemon that is started in its place would neither have its flags nor its tokens, unless it is
- * the background unit's.
+ * A new daemon would lack its flags and tokens, unless it is the background unit's.
  *
  * @throws {SvcError} conflict.
  */
@@ -93,7 +91,7 @@ async function requireNoHire(
   );
 }
 
-/** @returns false when the person pressed Ctrl-C. @throws {SvcError} timeout. */
+/** @returns false after Ctrl-C. @throws {SvcError} timeout. */
 async function waitUntilGone(
   old: RpcClient,
   paths: HomePaths,
@@ -108,7 +106,7 @@ async function waitUntilGone(
   try {
     let connected = true;
     old.closed.then(() => connected = false);
-    // Its last act is to let go of the lock, which is what a new daemon needs.
+    // It releases the lock last, and a new daemon needs the lock.
     while (connected || !await isFree(paths)) {
       const waited_s = Math.round((Date.now() - started) / 1000);
       if (waited_s > STOP_GRACE_S + STOP_MARGIN_S) {
@@ -134,7 +132,6 @@ async function waitUntilGone(
   }
 }
 
-/** Whether no daemon has the lock. */
 async function isFree({ lock: path }: HomePaths): Promise<boolean> {
   const lock = await takeLock(path);
   lock?.release();

@@ -1,20 +1,20 @@
-/** `svc serve --install` and `svc serve --uninstall`: the background unit of this user. */
+/** The background unit of this user. */
 import { connectPatiently } from "../client/connect.ts";
 import type { HomePaths } from "../os/paths.ts";
 import { openService, type Service, type ServiceOptions } from "../features/service/service.ts";
 import { type ControlOptions, INTERRUPTED, stopDaemon } from "./serve_control.ts";
 import { describeUnit } from "./serve_status.ts";
 
-/** How often a daemon that was started is looked for, some seconds apart. */
+/** How often to look for a started daemon, some seconds apart. */
 const LOOKS = 15;
 
 /**
- * Installs the unit, shows what was written, and has its daemon take the place of one that runs
- * already. With the same unit installed and running, nothing happens.
+ * Installs the unit, prints it, and replaces a running daemon with the unit's. Does nothing if the
+ * same unit is installed and running.
  *
  * @returns the exit code.
- * @throws {SvcError} as the installation does; timeout when the daemon that runs does not stop;
- * conflict when it takes tasks for hire; internal when the unit does not start.
+ * @throws {SvcError} as the installation does; timeout if the running daemon does not stop;
+ * conflict if it takes tasks for hire; internal if the unit does not start.
  */
 export async function install(options: ControlOptions): Promise<number> {
   const { paths, json } = options;
@@ -40,8 +40,7 @@ export async function install(options: ControlOptions): Promise<number> {
  * Stops the unit's daemon and removes the unit; all data stays.
  *
  * @returns the exit code.
- * @throws {SvcError} conflict when the unit is one of another home; internal when the service manager
- * fails.
+ * @throws {SvcError} conflict if the unit is another home's; internal if the service manager fails.
  */
 export async function uninstall(options: ControlOptions): Promise<number> {
   const { paths, json } = options;
@@ -56,11 +55,10 @@ export async function uninstall(options: ControlOptions): Promise<number> {
 }
 
 /**
- * Starts the background unit's daemon, where a unit of this home is installed: what is started on
- * demand is then the unit's too.
+ * Starts the unit's daemon, if a unit of this home is installed.
  *
  * @returns whether there is one.
- * @throws {SvcError} internal or not_found when it does not start.
+ * @throws {SvcError} internal or not_found if it does not start.
  */
 export async function startIfInstalled(options: ServiceOptions): Promise<boolean> {
   const service = await openService(options);

@@ -16,7 +16,7 @@ const RUNNING = 0;
 const STOPPED = 3;
 const NOT_INSTALLED = 4;
 
-/** Shows the status of the daemon and its unit. @returns the exit code: 0 running, 3 stopped, 4 not installed. */
+/** Shows the status of the daemon and its unit. @returns 0 running, 3 stopped, 4 not installed. */
 export async function showStatus(options: ControlOptions): Promise<number> {
   const { paths, json } = options;
   const daemon = await statusIfRunning(paths);
@@ -64,7 +64,7 @@ async function statusIfRunning(paths: HomePaths) {
   }
 }
 
-/** The fields of a daemon that are shown, without its token. */
+/** The fields that are shown, without the token. */
 function running(
   { pid, version, protocol_version, uptime_s, sessions, sock, port, url }: DaemonStatus,
 ) {
@@ -81,7 +81,7 @@ function running(
   };
 }
 
-/** Says that a daemon is already running, and which one. */
+/** Says which daemon is already running. */
 export async function runningMessage(paths: HomePaths): Promise<string> {
   const running = await readDiscovery(paths.discovery);
   const pid = running ? `pid ${running.pid}` : "pid unknown";

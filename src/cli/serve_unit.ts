@@ -1,12 +1,11 @@
-/** The daemon as a service manager started it: what it takes from there, and tells there. */
+/** How the daemon talks to the service manager that started it. */
 import { checkPrivate } from "../os/files.ts";
 import type { HomePaths } from "../os/paths.ts";
 import type { Supervisor } from "../features/service/supervisor.ts";
 import { env } from "./environment.ts";
 
 /**
- * Takes the variables over that the operator keeps for the unit: a service manager knows nothing of
- * what a person's shell has set.
+ * Sets the operator's variables for the unit: a service manager does not know those of a shell.
  *
  * @throws {SvcError} permission_denied for a file that is wider than 0600, foreign or a link.
  */
@@ -19,9 +18,9 @@ export async function takeEnvironment({ environment: path }: HomePaths): Promise
 }
 
 /**
- * The service manager that started this process and wants to know how it stands, if there is one.
+ * Returns the service manager that wants status reports, if any.
  *
- * @param onStop told when it wants the daemon to stop, where it does not send a signal for that.
+ * @param onStop called when it stops the daemon without a signal.
  */
 export async function findSupervisor(onStop: () => void): Promise<Supervisor | undefined> {
   if (Deno.build.os === "windows") {
@@ -30,13 +29,13 @@ export async function findSupervisor(onStop: () => void): Promise<Supervisor | u
   }
   const socket = env("NOTIFY_SOCKET");
   if (socket === undefined) return undefined;
-  // What the daemon starts does not speak for it.
+  // Child processes must not report for the daemon.
   Deno.env.delete("NOTIFY_SOCKET");
   const { systemdSupervisor } = await import("../features/service/systemd_supervisor.ts");
   return systemdSupervisor(socket);
 }
 
-/** Whether standard error is systemd's journal. Others keep it in a file that only grows. */
+/** Reports whether standard error is systemd's journal. Others keep it in an ever-growing file. */
 export function hasJournal(): boolean {
   return env("JOURNAL_STREAM") !== undefined;
 }

@@ -1,6 +1,6 @@
 import { visibleLine } from "../base/visible.ts";
 
-/** Lays rows out in columns of equal width; the last column is not padded. Nothing in it is hidden. */
+/** Lays rows out in padded columns, with all characters visible. */
 export function table(cells: readonly (readonly string[])[]): string {
   const rows = cells.map((row) => row.map(visibleLine));
   const widths: number[] = [];

@@ -3,7 +3,7 @@ import { join } from "@std/path";
 import { connectOrStart } from "../client/connect.ts";
 import type { RpcClient } from "../client/rpc.ts";
 import type { TaskRecord } from "../features/tasks/task.ts";
-import { print } from "./daemon_call.ts";
+import { print, useOnce } from "./daemon_call.ts";
 import type { Input } from "./spec.ts";
 import { ownPaths } from "./environment.ts";
 import { table } from "./table.ts";
@@ -75,11 +75,6 @@ function show({ summary, verification = [], artifacts = [], ...task }: TaskRecor
 }
 
 /** Uses the running daemon, or starts one. */
-async function withOwnDaemon<T>(use: (rpc: RpcClient) => Promise<T>): Promise<T> {
-  const rpc = await connectOrStart(ownPaths(), () => console.error("starting the daemon …"));
-  try {
-    return await use(rpc);
-  } finally {
-    rpc.close();
-  }
+function withOwnDaemon<T>(use: (rpc: RpcClient) => Promise<T>): Promise<T> {
+  return useOnce(connectOrStart(ownPaths(), () => console.error("starting the daemon …")), use);
 }

@@ -1,4 +1,3 @@
-/** Listing tasks, page by page, under either of the names it has. */
 import type { TaskPage } from "../features/tasks/engine.ts";
 import type { TaskRecord } from "../features/tasks/task.ts";
 import type { Params } from "../features/verb_types.ts";
@@ -9,20 +8,13 @@ import { named, ownName } from "./own_name.ts";
 
 /** How a command lists tasks. */
 export interface TaskListing {
-  /** The command after `svc`, as it is typed. */
+  /** The command after `svc`. */
   command: string;
-  /** Printed if there are no tasks. */
   none: string;
-  /** Asks the daemon for a page. */
   ask(params: Params<"task.list">): Promise<TaskPage>;
 }
 
-/**
- * Shows a page of tasks, and the command for the next page.
- *
- * @returns the exit code.
- * @throws as `ask` does.
- */
+/** Prints a page of tasks, and the command for the next page. @returns the exit code. */
 export async function listTasks(
   { state, cursor, json }: TaskListFlags,
   { command, none, ask }: TaskListing,
@@ -38,7 +30,6 @@ export async function listTasks(
   return 0;
 }
 
-/** Returns a table with one line per task. */
 function taskTable(tasks: readonly TaskRecord[]): string {
   const rows = tasks.map(({ id, cancelled, status, task_type, created_at, error, summary }) => [
     id,

@@ -1,4 +1,3 @@
-/** `svc task worker`: runs tasks that front doors on this or other machines have put on NATS. */
 import { startWorker } from "../daemon/compose.ts";
 import { readConfig } from "../config/read.ts";
 import { AlreadyRunning, type Runtime, type RuntimeOptions } from "../daemon/runtime.ts";
@@ -18,19 +17,15 @@ import { visible, visibleJson } from "../base/visible.ts";
 /** Maximum number of workers in one home; each has its own directory there. */
 const WORKERS_OF_HOME = 64;
 
-/** Runs `svc task worker` until it is stopped. */
+/** Runs `svc task worker`: runs tasks from NATS until it is stopped. */
 export async function runWorker({ flags }: Input<typeof TASK_WORKER>): Promise<number> {
   const paths = ownPaths();
   const config = await readConfig(paths.config, SECTIONS);
   const { engine, nats_url, workers: configured } = config.of(TASKS);
   if (engine !== "nats") {
-    throw new SvcError(
-      "validation",
-      "no task queue on NATS is configured",
-      {
-        hint: `set [tasks] engine = "nats" and nats_url in ${paths.config}`,
-      },
-    );
+    throw new SvcError("validation", "no task queue on NATS is configured", {
+      hint: `set [tasks] engine = "nats" and nats_url in ${paths.config}`,
+    });
   }
   const task_types = flags.caps;
   const workers = flags.workers ?? Math.max(configured, 1);
@@ -60,7 +55,7 @@ export async function runWorker({ flags }: Input<typeof TASK_WORKER>): Promise<n
   return 0;
 }
 
-/** Starts the worker in the first directory of its home that no other worker uses. */
+/** Starts the worker in the first free directory of its home. */
 async function start(options: RuntimeOptions): Promise<Runtime> {
   for (let n = 1; n <= WORKERS_OF_HOME; n++) {
     try {

@@ -1,16 +1,15 @@
-/** The terminal as a screen: raw input, its own buffer, and how it is given back on every way out. */
+/** The terminal as a screen: raw input, an own buffer, and its restoration on every way out. */
 import { within } from "../base/within.ts";
 import { writeAllSync } from "../base/write_all.ts";
 import type { Key } from "../features/tui/keys.ts";
 import { DEFAULT_SIZE, type Size } from "../features/tui/arrange.ts";
 import { KeyDecoder } from "./terminal_keys.ts";
 
-/** What a terminal tells. */
 export interface TerminalEvents {
   onKey(key: Key): void;
-  /** Its size changed, or it shows nothing of ours any more. */
+  /** The size changed, or the screen was cleared. */
   onRedraw(): void;
-  /** A signal, or the end of its input: the program is to end with this code. */
+  /** A signal or the end of the input: the program must end with this code. */
   onLeave(code: number): void;
 }
 
@@ -18,9 +17,9 @@ export interface TerminalEvents {
 const ENTER = "\x1b[?1049h\x1b[?2004h\x1b[?7l\x1b[2J\x1b[H";
 /** Undoes it, and what a frame may have begun: synchronized update, a style, a hidden cursor. */
 const LEAVE = "\x1b[?2026l\x1b[0m\x1b[?7h\x1b[?2004l\x1b[?25h\x1b[?1049l";
-/** A lone Esc is the key when nothing follows for so long. */
+/** A lone Esc is the key if nothing follows in this time. */
 const ESCAPE_MS = 50;
-/** Signals that end the program, with their numbers: it exits with 128 and the number. */
+/** Signals that end the program, with their numbers: it exits with 128 plus the number. */
 const ENDING: readonly (readonly [Deno.Signal, number])[] = [
   ["SIGHUP", 1],
   ["SIGINT", 2],
@@ -29,7 +28,7 @@ const ENDING: readonly (readonly [Deno.Signal, number])[] = [
 ];
 const SIGNAL_BASE = 128;
 const HANGUP = SIGNAL_BASE + 1;
-/** A terminal that does not take what is being written in this time is not waited for. */
+/** How long to wait for a terminal to take pending output. */
 const SETTLE_MS = 1_000;
 
 export class Terminal {
@@ -45,7 +44,7 @@ export class Terminal {
   constructor(events: TerminalEvents) {
     this.#events = events;
     if (Deno.build.os !== "windows") this.#listen();
-    // An error that nobody catches, and Deno.exit from anywhere.
+    // An uncaught error, and Deno.exit from anywhere.
     for (const type of ["error", "unhandledrejection", "unload"]) {
       globalThis.addEventListener(type, this.#restore);
     }
@@ -53,7 +52,6 @@ export class Terminal {
     this.#read();
   }
 
-  /** Its size as it is now. */
   size(): Size {
     try {
       const { columns: cols, rows } = Deno.consoleSize();
@@ -63,17 +61,17 @@ export class Terminal {
     }
   }
 
-  /** Writes to it, unless it was given back. Resolves when it has taken all, or is gone. */
+  /** Writes unless closed. Resolves when the terminal has taken all, or is gone. */
   async write(text: string): Promise<void> {
     await (this.#writing = this.#write(text));
   }
 
-  /** Stops the program as Ctrl-Z does, with all of its job; it goes on when the shell lets it. */
+  /** Stops the whole job as Ctrl-Z does, until the shell continues it. */
   suspend(): void {
     if (Deno.build.os !== "windows") Deno.kill(0, "SIGTSTP");
   }
 
-  /** Gives the terminal back. */
+  /** Restores the terminal. */
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#escape);
@@ -149,12 +147,11 @@ export class Terminal {
     }
   }
 
-  /** Whether all that was being written is out: a terminal that takes nothing is left as it is. */
+  /** Whether all output was taken; a terminal that takes nothing is left as it is. */
   async #settled(): Promise<boolean> {
     return await within(this.#writing, SETTLE_MS);
   }
 
-  /** Nobody can read or type here any more. */
   #gone(): void {
     if (!this.#closed) this.#events.onLeave(HANGUP);
   }

@@ -11,7 +11,6 @@ const CSI_BEGUN = /^\x1b\[\[?[0-9:;<=>?]*[ -/]*$/;
 // deno-lint-ignore no-control-regex -- as above
 const TEXT = /^[^\x00-\x1f\x7f]+/;
 
-/** By the last byte of a sequence. */
 const FINAL: Record<string, string> = {
   A: "up",
   B: "down",
@@ -21,7 +20,6 @@ const FINAL: Record<string, string> = {
   F: "end",
 };
 const KEYPAD_ENTER = "M";
-/** By the number before `~`. */
 const NUMBERED: Record<number, string> = {
   1: "home",
   2: "insert",
@@ -32,7 +30,6 @@ const NUMBERED: Record<number, string> = {
   7: "home",
   8: "end",
 };
-/** Characters that have a name of their own. */
 const CONTROLS: Record<number, string> = {
   8: "backspace",
   9: "tab",
@@ -45,15 +42,15 @@ const PASTE_BEGINS = 200;
 const OTHER_KEY = 27;
 
 /**
- * Decodes what is read from a terminal in raw mode. Sequences and characters may be split anywhere;
- * sequences that are no key are swallowed whole.
+ * Decodes raw terminal input. Sequences and characters may be split anywhere; unknown sequences are
+ * dropped whole.
  */
 export class KeyDecoder {
   readonly #utf8 = new TextDecoder();
   #rest = "";
   #pasted: string | undefined;
 
-  /** Takes bytes as they were read. @returns the keys that are complete by now. */
+  /** Takes bytes. @returns the keys that are complete. */
   feed(bytes: Uint8Array): Key[] {
     this.#rest += this.#utf8.decode(bytes, { stream: true });
     const keys: Key[] = [];
@@ -63,19 +60,19 @@ export class KeyDecoder {
     return keys;
   }
 
-  /** Whether the beginning of a sequence waits for its rest: a lone Esc, when nothing follows. */
+  /** Whether a sequence has begun; it is a lone Esc if nothing follows. */
   get waiting(): boolean {
     return this.#pasted === undefined && this.#rest.startsWith(ESC);
   }
 
-  /** Nothing followed: what waits is the Esc key. */
+  /** Ends a begun sequence as the Esc key. */
   flush(): Key[] {
     if (!this.waiting) return [];
     this.#rest = "";
     return [named("escape")];
   }
 
-  /** Takes one key off the front. @returns how many code units it was; 0 while it is incomplete. */
+  /** Takes one key off the front. @returns its code units; 0 while it is incomplete. */
   #take(keys: Key[]): number {
     const text = this.#rest;
     if (this.#pasted !== undefined) return this.#takePasted(keys);
@@ -145,7 +142,7 @@ function letter(code: number): string {
   return String.fromCharCode(code + 0x60);
 }
 
-/** What follows an Esc that is Alt. */
+/** Reads what follows an Esc that means Alt. */
 function withAlt(text: string): Key {
   const char = String.fromCodePoint(text.codePointAt(0)!);
   const code = char.charCodeAt(0);
@@ -155,7 +152,7 @@ function withAlt(text: string): Key {
 }
 
 function sequenceKey(parameters: string, final: string): Key[] {
-  // Reports and the function keys of a console are no keys of ours.
+  // Reports and a console's function keys are not used.
   if (!/^[0-9;]*$/.test(parameters)) return [];
   const [first = 1, second = 1, third = 0] = parameters.split(";").map((it) => parseInt(it) || 1);
   if (final === "Z") return [named("tab", { shift: true })];

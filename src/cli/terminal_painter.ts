@@ -1,19 +1,17 @@
-/** Paints screens on a terminal: only rows that changed, and ten times a second at most. */
+/** Paints screens on a terminal: only changed rows, at most ten times a second. */
 import type { Screen } from "../features/tui/render.ts";
 import type { Line } from "../features/tui/text.ts";
 import type { Paint } from "./chat_render.ts";
 
 export interface PainterParts {
-  /** Draws the screen as it is now. */
   draw(): Screen;
-  /** Writes to the terminal. */
   write(text: string): Promise<void>;
   paint: Paint;
-  /** Told after each frame. */
+  /** Called after each frame. */
   onPainted(): void;
 }
 
-/** Between the beginnings of two frames. */
+/** From the start of one frame to the next. */
 const FRAME_MS = 100;
 const BEGIN = "\x1b[?2026h\x1b[?25l";
 const END = "\x1b[?2026l";
@@ -24,7 +22,7 @@ const CONTROL = /[\u0000-\u001f\u007f-\u009f]/g;
 
 export class Painter {
   readonly #parts: PainterParts;
-  /** The rows that the terminal shows; undefined when that is not known. */
+  /** The rows that the terminal shows, if known. */
   #shown: string[] | undefined;
   #cursor = "";
   #wanted = false;
@@ -37,7 +35,7 @@ export class Painter {
     this.#parts = parts;
   }
 
-  /** The screen may look different now. */
+  /** Paints soon. */
   request(): void {
     this.#wanted = true;
     if (this.#timer !== undefined || this.#painting !== undefined || this.#closed) return;
@@ -51,13 +49,12 @@ export class Painter {
     }, wait_ms);
   }
 
-  /** Nothing of what the terminal shows is known any more: the next frame paints all of it. */
+  /** Repaints everything: the terminal may show anything. */
   forget(): void {
     this.#shown = undefined;
     this.request();
   }
 
-  /** Paints no more. */
   close(): void {
     this.#closed = true;
     clearTimeout(this.#timer);
@@ -71,14 +68,14 @@ export class Painter {
     this.#parts.onPainted();
   }
 
-  /** What has to be written so that the terminal shows the screen. */
+  /** Returns the output that updates the terminal. */
   #changes({ lines, cursor }: Screen): string {
     const rows = lines.map((line) => encode(line, this.#parts.paint));
     const known = this.#shown;
     const out: string[] = known === undefined ? [CLEAR] : [];
     for (const [index, row] of rows.entries()) {
       if (row === (known?.[index] ?? "")) continue;
-      // Cleared first: behind a full row the cursor stands on its last column.
+      // Cleared first: after a full row the cursor stands on its last column.
       out.push(`\x1b[${index + 1};1H\x1b[0m\x1b[K${row}`);
     }
     const at = cursor === undefined
@@ -91,7 +88,7 @@ export class Painter {
   }
 }
 
-/** A line with its styles. No control character of its text gets to the terminal. */
+/** Returns a line with its styles, without control characters. */
 export function encode(line: Line, paint: Paint): string {
   return line.map(({ text, style }) => {
     const safe = text.replace(CONTROL, "\ufffd");

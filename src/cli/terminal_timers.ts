@@ -1,12 +1,12 @@
-/** What happens on a terminal a while after something else did. */
+/** Delayed actions of the terminal chat. */
 import type { ApprovalView } from "../features/tui/model.ts";
 
-/** A question can be answered when it has been on the screen so long. */
+/** How long a question must be visible before it can be answered. */
 const ARM_MS = 400;
-/** The chat is at rest when nothing was painted for so long. */
+/** The chat is at rest if nothing was painted for this long. */
 const REST_MS = 5_000;
 
-/** Lets a question be answered when a person has had time to see that it is there. */
+/** Lets a question be answered once the person has had time to see it. */
 export class Arming {
   readonly #arm: () => void;
   #approval: ApprovalView | undefined;
@@ -16,7 +16,7 @@ export class Arming {
     this.#arm = arm;
   }
 
-  /** This question is on the screen now, or none. */
+  /** Reports the question that is on the screen, if any. */
   seen(approval: ApprovalView | undefined): void {
     if (approval === this.#approval) return;
     clearTimeout(this.#timer);
@@ -29,12 +29,11 @@ export class Arming {
   }
 }
 
-/** Gives memory back when the chat comes to rest: after a long answer most of it is garbage. */
+/** Releases memory when the chat comes to rest: after a long answer most of it is garbage. */
 export class MemoryAtRest {
   #timer: number | undefined;
   #trim: (() => void) | undefined;
 
-  /** Something was painted. */
   used(): void {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#rest(), REST_MS);

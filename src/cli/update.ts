@@ -30,19 +30,18 @@ import { visible } from "../base/visible.ts";
 import { print } from "./daemon_call.ts";
 import { named, ownName } from "./own_name.ts";
 
-/** The exit code that shells use for a command that Ctrl-C ended. */
+/** The shells' exit code for a command that Ctrl-C ended. */
 const INTERRUPTED = 130;
 const STOP_SIGNALS: readonly Deno.Signal[] = Deno.build.os === "windows"
   ? ["SIGINT"]
   : ["SIGINT", "SIGTERM", "SIGHUP"];
 
-/** The program that runs the update. */
 export interface RunningProgram {
   /** Whether it is a binary, not run from source. */
   standalone: boolean;
   version: string;
   path: string;
-  /** What people call it by; found before its file is replaced. */
+  /** What people call it; found before its file is replaced. */
   name: string;
 }
 
@@ -73,7 +72,7 @@ export async function update(flags: Flags, own: RunningProgram): Promise<number>
   return daemon?.code ?? 0;
 }
 
-/** Does work that a signal may interrupt. @returns undefined if one did. */
+/** @returns undefined if a signal interrupted the work. */
 async function untilInterrupted<T>(
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T | undefined> {
@@ -98,9 +97,7 @@ interface Job {
   signal: AbortSignal;
 }
 
-/** What was found and done. */
 interface Outcome {
-  /** The version that was installed before. */
   installed: string;
   /** The newest release; missing after a rollback. */
   latest?: string;
@@ -176,7 +173,7 @@ async function goBack(
   return { installed, changed: true };
 }
 
-/** @throws {SvcError} validation if the address or the public key of releases is not configured. */
+/** @throws {SvcError} validation if the address or the public key of releases is missing. */
 async function sourceOf(paths: HomePaths, flags: Flags): Promise<ReleaseSource> {
   const { SECTIONS } = await import("../features/registry.ts");
   const update = (await readConfig(paths.config, SECTIONS)).of(KEYS);
@@ -200,7 +197,7 @@ async function sourceOf(paths: HomePaths, flags: Flags): Promise<ReleaseSource> 
   };
 }
 
-/** Points out that this program is another one, such as a package manager's, and was not changed. */
+/** Reports that this program, such as a package manager's, was not changed. */
 function tellWhereElse(own: RunningProgram, { binary }: HomePaths): void {
   if (own.path === Deno.realPathSync(binary)) return;
   console.error(
@@ -208,7 +205,7 @@ function tellWhereElse(own: RunningProgram, { binary }: HomePaths): void {
   );
 }
 
-/** Restarts the daemon if that is wanted; otherwise explains how. */
+/** Restarts the daemon if wanted; otherwise explains how. */
 async function goOver(
   paths: HomePaths,
   { restart, json }: Flags,

@@ -1,17 +1,15 @@
-/** How far an update is: a bar on a terminal, a line a step elsewhere. */
 import type { Progress } from "../features/update/update.ts";
 
 const MB = 1_000_000;
 const BAR_CELLS = 24;
 const DRAW_EVERY_MS = 100;
 
-/** Where it is shown. */
 export interface Screen {
   terminal: boolean;
   write(text: string): void;
 }
 
-/** Shows the progress of installing one version. */
+/** Shows the progress of an installation: a bar on a terminal, elsewhere a line for each step. */
 export function progressOf(version: string, screen: Screen): (progress: Progress) => void {
   let begun = false;
   let drawn_at = -Infinity;

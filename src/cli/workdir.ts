@@ -1,6 +1,6 @@
 import { isAbsolute, join } from "@std/path";
 
-/** The directory a command line argument means: relative ones start where the person stands. */
+/** Resolves a directory from the command line, relative to the person's directory. */
 export function absolute(path: string): string {
   if (isAbsolute(path)) return path;
   // cwd-ok: an argument of the command line is relative to the person's own directory

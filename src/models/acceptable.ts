@@ -1,6 +1,6 @@
 /**
- * What every provider accepts in a request, whatever a model has said before: providers check the
- * whole conversation, so one name or character that they refuse would end it for good.
+ * What every provider accepts. They check the whole conversation, so that one refused name or
+ * character would end it for good.
  */
 
 /** The longest name of a tool, and the longest id of a call (OpenAI). */
@@ -8,8 +8,8 @@ const NAME_MAX = 64;
 const ID_MAX = 40;
 
 /**
- * Returns the name of a tool as every provider accepts it: letters, digits, `_` and `-`, a letter or
- * `_` first (Gemini), at most 64 of them.
+ * Returns an acceptable tool name: letters, digits, `_` and `-`, first a letter or `_` (Gemini), at
+ * most 64.
  */
 export function acceptableName(name: string): string {
   const safe = name.trim().replace(/[^a-zA-Z0-9_-]+/g, "_");
@@ -23,7 +23,7 @@ export function acceptableText(text: string): string {
   return whole.includes("\0") ? whole.replaceAll("\0", "\ufffd") : whole;
 }
 
-/** Returns a JSON value whose texts and names are as {@linkcode acceptableText}. */
+/** Applies {@linkcode acceptableText} to all texts and names of a JSON value. */
 export function acceptableJson(value: unknown): unknown {
   if (typeof value === "string") return acceptableText(value);
   if (Array.isArray(value)) return value.map(acceptableJson);
@@ -33,14 +33,11 @@ export function acceptableJson(value: unknown): unknown {
   );
 }
 
-/**
- * The ids of calls in one request. Some servers number the calls of each answer anew; in a
- * conversation, each id has to be there once.
- */
+/** Unique ids of calls in one request. Some servers number the calls of each answer anew. */
 export class CallIds {
   readonly #convert: (id: string) => string;
   readonly #used = new Set<string>();
-  /** The ids of the newest calls that have no result yet, by what the model called them. */
+  /** Ids of the newest calls without a result, by the model's own ids. */
   #open = new Map<string, string[]>();
 
   /** @param convert makes an id that the provider accepts. */
@@ -53,12 +50,11 @@ export class CallIds {
     this.#open = new Map();
   }
 
-  /** Returns the id of a call. */
   ofCall(id: string): string {
     const base = this.#acceptable(id);
     let unique = base;
     for (let n = 2; this.#used.has(unique); n++) {
-      // Converted once more: a provider with ids of a fixed length gets another one of that length.
+      // Converted again, because a provider's ids may have a fixed length.
       unique = this.#acceptable(`${base.slice(0, ID_MAX - 8)}_${n}`);
     }
     this.#used.add(unique);
@@ -78,7 +74,7 @@ export class CallIds {
   }
 }
 
-/** FNV-1a, 32 bits, as eight hexadecimal digits: tells long ids with the same beginning apart. */
+/** FNV-1a, 32 bits, as eight hexadecimal digits; distinguishes long ids that begin alike. */
 function digest(text: string): string {
   let hash = 0x811c9dc5;
   for (const byte of new TextEncoder().encode(text)) {

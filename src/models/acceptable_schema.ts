@@ -1,26 +1,23 @@
 /**
- * What every provider accepts as the schema of a tool's arguments. They check the schemas of all
- * tools in each request, each with rules of its own: one schema that they refuse ends the
- * conversation. Schemas of tool servers are therefore reduced to what all of them accept.
+ * Reduces the schemas of tools to what every provider accepts. Each has rules of its own and checks
+ * all schemas in each request: one refused schema would end the conversation.
  */
 import { acceptableText } from "./acceptable.ts";
+import { isObject, type Json } from "./loose_json.ts";
 
-/** A schema as providers accept it. */
 export interface AcceptableSchema {
   schema: Record<string, unknown>;
-  /** What the schema no longer says, for the tool's description. */
+  /** For the tool's description: what the schema no longer says. */
   hint?: string;
-  /** The original names of properties that providers refuse, by the names that they have now. */
+  /** Original names of renamed properties, by their new names. */
   renamed: ReadonlyMap<string, string>;
 }
 
-type Schema = Record<string, unknown>;
-
-/** The deepest nesting that is kept, and less for a schema that is long; below it, any value is allowed. */
+/** Maximum depth, reduced for a long schema; below it any value is allowed. */
 const DEPTHS = [16, 6, 3];
-/** The most subschemas after references are resolved; more of them allow any value. */
+/** Maximum number of subschemas after references are resolved; further ones allow any value. */
 const NODES_MAX = 2_000;
-/** Anthropic's rule for the names of properties. */
+/** Anthropic's rule for property names. */
 const PROPERTY_NAME = /^[a-zA-Z0-9_.-]{1,64}$/;
 const PROPERTY_MAX = 64;
 
@@ -47,10 +44,10 @@ const TYPES: Record<string, string> = {
 const TEXTS = ["title", "description", "format"];
 
 /**
- * Returns a schema that every provider accepts, and that allows at least what the given one allows.
+ * Returns an acceptable schema that allows at least the same values.
  *
- * @param max the most characters of its JSON; inner parts of a longer one allow any value
- * @throws {Error} for one that is not about an object, or too long; the message says why
+ * @param max length of its JSON; inner parts of a longer one allow any value
+ * @throws {Error} with the reason, for one that is not about an object, or too long
  */
 export function acceptableSchema(given: unknown, max = Infinity): AcceptableSchema {
   for (const depth of DEPTHS) {
@@ -62,7 +59,7 @@ export function acceptableSchema(given: unknown, max = Infinity): AcceptableSche
   throw new Error("its schema is too long for a model");
 }
 
-/** Returns a call's arguments with the original names of its properties. */
+/** Restores the original property names in a call's arguments. */
 export function originalNames(value: unknown, renamed: ReadonlyMap<string, string>): unknown {
   if (renamed.size === 0 || typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map((each) => originalNames(each, renamed));
@@ -73,7 +70,6 @@ export function originalNames(value: unknown, renamed: ReadonlyMap<string, strin
   );
 }
 
-/** The conversion of one schema. */
 class Conversion {
   readonly renamed = new Map<string, string>();
   hint: string | undefined;
@@ -87,12 +83,12 @@ class Conversion {
     this.#depth_max = depth_max;
   }
 
-  root(): Schema {
+  root(): Json {
     if (this.#given === undefined || this.#given === null || this.#given === true) return empty();
-    if (!isSchema(this.#given)) throw new Error("its schema is not an object");
+    if (!isObject(this.#given)) throw new Error("its schema is not an object");
     const refs: string[] = [];
     const whole = this.#resolved(this.#given, refs);
-    const root = withoutAlternatives(this.#merged(whole, refs));
+    const { anyOf: _any, oneOf: _one, ...root } = this.#merged(whole, refs);
     const types = typesOf(root);
     if (types.length > 0 && !types.includes("object")) {
       throw new Error(`its schema is for ${types.join(" or ")} instead of an object`);
@@ -103,18 +99,17 @@ class Conversion {
     return { ...this.#told(root), ...empty(), ...object };
   }
 
-  /** Returns the alternatives at the top of a schema, which providers refuse there. */
-  #alternatives(root: Schema, refs: readonly string[]): Schema[] {
+  /** Returns the alternatives at the top, where providers refuse them. */
+  #alternatives(root: Json, refs: readonly string[]): Json[] {
     const all = [root.anyOf, root.oneOf].find((it) => Array.isArray(it) && it.length > 0);
     if (all === undefined) return [];
-    return (all as unknown[]).filter(isSchema)
+    return (all as unknown[]).filter(isObject)
       .map((each) => this.#merged(this.#resolved(each, [...refs]), refs))
       .filter((each) => typesOf(each).every((type) => type === "object"));
   }
 
-  /** Converts a subschema. */
-  #schema(given: unknown, depth: number, refs: readonly string[]): Schema {
-    if (!isSchema(given) || depth > this.#depth_max || ++this.#nodes > NODES_MAX) return {};
+  #schema(given: unknown, depth: number, refs: readonly string[]): Json {
+    if (!isObject(given) || depth > this.#depth_max || ++this.#nodes > NODES_MAX) return {};
     const seen = [...refs];
     const schema = this.#merged(this.#resolved(given, seen), seen);
     const told = this.#told(schema);
@@ -123,7 +118,7 @@ class Conversion {
       const { anyOf: _any, oneOf: _one, ...base } = schema;
       const branches = (alternatives as unknown[]).filter((it) => it !== false)
         .map((each) =>
-          this.#schema(isSchema(each) ? inherited(base, each) : base, depth + 1, seen)
+          this.#schema(isObject(each) ? inherited(base, each) : base, depth + 1, seen)
         );
       if (branches.some((branch) => Object.keys(branch).length === 0)) return told;
       if (branches.length > 1) return { ...told, anyOf: branches };
@@ -140,12 +135,12 @@ class Conversion {
   }
 
   #ofType(
-    schema: Schema,
+    schema: Json,
     type: string | undefined,
     depth: number,
     refs: readonly string[],
-  ): Schema {
-    const plain: Schema = type === undefined ? {} : { type };
+  ): Json {
+    const plain: Json = type === undefined ? {} : { type };
     const values = enumOf(schema, type);
     if (values !== undefined) plain.enum = values;
     if (type === "null") return { type };
@@ -160,7 +155,7 @@ class Conversion {
     return { ...plain, ...limits(schema, type) };
   }
 
-  #items(schema: Schema, depth: number, refs: readonly string[]): Schema {
+  #items(schema: Json, depth: number, refs: readonly string[]): Json {
     const tuple = [schema.prefixItems, schema.items].find(Array.isArray) as unknown[] | undefined;
     const unique = schema.uniqueItems === true ? { uniqueItems: true } : {};
     // Gemini and OpenAI refuse an array without it.
@@ -172,9 +167,9 @@ class Conversion {
     return { ...unique, items: open ? {} : places.length === 1 ? places[0] : { anyOf: places } };
   }
 
-  #object(schema: Schema, depth: number, refs: readonly string[]): Schema {
-    const given = isSchema(schema.properties) ? schema.properties : {};
-    const properties: Schema = {};
+  #object(schema: Json, depth: number, refs: readonly string[]): Json {
+    const given = isObject(schema.properties) ? schema.properties : {};
+    const properties: Json = {};
     const required = new Set(namesIn(schema.required));
     for (const [name, each] of Object.entries(given)) {
       // A list of required names, one level too deep.
@@ -182,25 +177,25 @@ class Conversion {
         if (name === "required") namesIn(each).forEach((it) => required.add(it));
         continue;
       }
-      if (isSchema(each) && each.required === true) required.add(name);
+      if (isObject(each) && each.required === true) required.add(name);
       properties[this.#named(name, given)] = this.#schema(each, depth + 1, refs);
     }
-    // Gemini refuses a required property that is not there.
+    // Gemini refuses a required property that is missing.
     for (const name of required) properties[this.#named(name, given)] ??= {};
     const needed = [...required].map((name) => this.#named(name, given));
     const { additionalProperties: more } = schema;
-    const closed = more === false && !isSchema(schema.patternProperties);
+    const closed = more === false && !isObject(schema.patternProperties);
     return {
       ...(Object.keys(properties).length > 0 ? { properties } : {}),
       ...(needed.length > 0 ? { required: needed } : {}),
       ...sized(schema, ["minProperties", "maxProperties"]),
       ...(closed ? { additionalProperties: false } : {}),
-      ...(isSchema(more) ? { additionalProperties: this.#schema(more, depth + 1, refs) } : {}),
+      ...(isObject(more) ? { additionalProperties: this.#schema(more, depth + 1, refs) } : {}),
     };
   }
 
-  /** Returns the name of a property as every provider accepts it, the same for the whole schema. */
-  #named(name: string, siblings: Schema): string {
+  /** Returns an acceptable name of a property, the same throughout the schema. */
+  #named(name: string, siblings: Json): string {
     if (PROPERTY_NAME.test(name)) return name;
     const known = this.#names.get(name);
     if (known !== undefined) return known;
@@ -214,8 +209,8 @@ class Conversion {
     return safe;
   }
 
-  #told(schema: Schema): Schema {
-    const told: Schema = {};
+  #told(schema: Json): Json {
+    const told: Json = {};
     for (const name of TEXTS) {
       const text = schema[name];
       if (typeof text === "string" && text !== "") told[name] = acceptableText(text);
@@ -225,7 +220,7 @@ class Conversion {
   }
 
   /** Follows references within the schema; others allow any value. @param refs those followed */
-  #resolved(schema: Schema, refs: string[]): Schema {
+  #resolved(schema: Json, refs: string[]): Json {
     let current = schema;
     while (typeof current.$ref === "string") {
       const { $ref: ref, ...rest } = current;
@@ -233,16 +228,16 @@ class Conversion {
         ? undefined
         : pointedAt(this.#given, ref as string);
       refs.push(ref as string);
-      current = isSchema(target) ? { ...target, ...rest } : rest;
+      current = isObject(target) ? { ...target, ...rest } : rest;
     }
     return current;
   }
 
-  /** Unites the parts of `allOf` with their schema. */
-  #merged(schema: Schema, refs: readonly string[]): Schema {
+  /** Merges the parts of `allOf` into their schema. */
+  #merged(schema: Json, refs: readonly string[]): Json {
     if (!Array.isArray(schema.allOf)) return schema;
     const { allOf, ...rest } = schema;
-    return (allOf as unknown[]).filter(isSchema).slice(0, NODES_MAX).reduce<Schema>((one, part) => {
+    return (allOf as unknown[]).filter(isObject).slice(0, NODES_MAX).reduce<Json>((one, part) => {
       const other = ++this.#nodes > NODES_MAX
         ? {}
         : this.#merged(this.#resolved(part, [...refs]), refs);
@@ -251,27 +246,23 @@ class Conversion {
   }
 }
 
-function empty(): Schema {
+function empty(): Json {
   return { type: "object", properties: {} };
-}
-
-function isSchema(value: unknown): value is Schema {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function isSmall(value: unknown): boolean {
   return value === null || ["string", "number", "boolean"].includes(typeof value);
 }
 
-function typesOf({ type }: Schema): string[] {
+function typesOf({ type }: Json): string[] {
   const named = (Array.isArray(type) ? type : [type])
     .flatMap((each) => typeof each === "string" ? TYPES[each.toLowerCase()] ?? [] : []);
   return [...new Set(named)];
 }
 
 /** Returns the types of a schema that names none. */
-function impliedTypes(schema: Schema): string[] {
-  if (isSchema(schema.properties)) return ["object"];
+function impliedTypes(schema: Json): string[] {
+  if (isObject(schema.properties)) return ["object"];
   if (schema.items !== undefined || schema.prefixItems !== undefined) return ["array"];
   const values = enumOf(schema, undefined) ?? [];
   return [...new Set(values.map((value) => value === null ? "null" : typeof value))];
@@ -281,8 +272,8 @@ function namesIn(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((name) => typeof name === "string") : [];
 }
 
-/** Returns the values that a schema allows, without those of another type. */
-function enumOf(schema: Schema, type: string | undefined): unknown[] | undefined {
+/** Returns the allowed values of the given type. */
+function enumOf(schema: Json, type: string | undefined): unknown[] | undefined {
   const given = Object.hasOwn(schema, "const") ? [schema.const] : schema.enum;
   if (!Array.isArray(given)) return undefined;
   const values = given.filter((value) =>
@@ -301,7 +292,7 @@ function isOf(value: unknown, type: string): boolean {
   return own === type;
 }
 
-function limits(schema: Schema, type: string | undefined): Schema {
+function limits(schema: Json, type: string | undefined): Json {
   if (type === "string") {
     return { ...sized(schema, ["minLength", "maxLength"]), ...anchored(schema) };
   }
@@ -320,15 +311,15 @@ function limits(schema: Schema, type: string | undefined): Schema {
   return numbers;
 }
 
-function sized(schema: Schema, names: readonly string[]): Schema {
+function sized(schema: Json, names: readonly string[]): Json {
   return Object.fromEntries(
     names.filter((name) => Number.isFinite(schema[name]))
       .map((name) => [name, schema[name]]),
   );
 }
 
-/** llama.cpp refuses patterns that are not anchored, and those that look around. */
-function anchored({ pattern }: Schema): Schema {
+/** llama.cpp refuses patterns with lookaround or without anchors. */
+function anchored({ pattern }: Json): Json {
   if (typeof pattern !== "string" || !/^\^.*\$$/s.test(pattern) || pattern.includes("(?")) {
     return {};
   }
@@ -340,24 +331,20 @@ function anchored({ pattern }: Schema): Schema {
   }
 }
 
-function withoutAlternatives({ anyOf: _any, oneOf: _one, ...rest }: Schema): Schema {
-  return rest;
-}
-
-/** What two schemas that must both hold say about an object. */
-function both(one: Schema, other: Schema): Schema {
+/** Combines what two schemas that must both hold say about an object. */
+function both(one: Json, other: Json): Json {
   const properties = { ...asSchema(other.properties), ...asSchema(one.properties) };
   const required = [...new Set([...namesIn(one.required), ...namesIn(other.required)])];
   return {
     ...(Object.keys(properties).length > 0 ? { properties } : {}),
     ...(required.length > 0 ? { required } : {}),
-    // What one part does not name, another may.
+    // One part may allow what the other does not name.
     additionalProperties: undefined,
   };
 }
 
-/** Returns an object's schema that allows what either of two alternatives does. */
-function united(base: Schema, alternative: Schema): Schema {
+/** Returns an object's schema that allows the values of both alternatives. */
+function united(base: Json, alternative: Json): Json {
   const properties = { ...asSchema(base.properties) };
   for (const [name, schema] of Object.entries(asSchema(alternative.properties))) {
     const known = Object.hasOwn(properties, name) ? properties[name] : undefined;
@@ -368,35 +355,35 @@ function united(base: Schema, alternative: Schema): Schema {
 }
 
 function branchesOf(schema: unknown): unknown[] {
-  const one = isSchema(schema) && Object.keys(schema).length === 1 ? schema.anyOf : undefined;
+  const one = isObject(schema) && Object.keys(schema).length === 1 ? schema.anyOf : undefined;
   return Array.isArray(one) ? one : [schema];
 }
 
-function asSchema(value: unknown): Schema {
-  return isSchema(value) ? value : {};
+function asSchema(value: unknown): Json {
+  return isObject(value) ? value : {};
 }
 
-/** An alternative together with what holds for all of them. */
-function inherited(base: Schema, alternative: Schema): Schema {
+/** Adds to an alternative what holds for all of them. */
+function inherited(base: Json, alternative: Json): Json {
   const { title: _title, description: _description, default: _default, ...rest } = base;
   return { ...rest, ...alternative, ...both(alternative, rest) };
 }
 
 /** Says which parameters belong together. */
-function hintOf(alternatives: readonly Schema[]): string | undefined {
+function hintOf(alternatives: readonly Json[]): string | undefined {
   const groups = alternatives.map(({ required }) => namesIn(required))
     .filter((names) => names.length > 0).map((names) => names.join(" and "));
   const distinct = [...new Set(groups)];
   return distinct.length < 2 ? undefined : `Give ${distinct.join(", or ")}.`;
 }
 
-/** Returns what a reference within a schema points at; undefined for any other. */
+/** Returns the target of a reference within a schema, if it is one. */
 function pointedAt(root: unknown, ref: string): unknown {
   if (ref !== "#" && !ref.startsWith("#/")) return undefined;
   return ref.split("/").slice(1).reduce<unknown>((at, part) => {
     const name = unescaped(part);
     return typeof at === "object" && at !== null && Object.hasOwn(at, name)
-      ? (at as Schema)[name]
+      ? (at as Json)[name]
       : undefined;
   }, root);
 }

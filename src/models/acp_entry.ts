@@ -6,18 +6,18 @@ import type { acpEntrySchema } from "../protocol/schemas/models.ts";
 
 const PREFIX = "acp/";
 
-/** What may follow `acp/`: a name without a path, looked up on the PATH or in daemon.toml. */
+/** A name without a path, looked up on the PATH or in daemon.toml. */
 export const ACP_NAME = /^[\w.-]+$/;
 
 /** `[acp.<name>]` of daemon.toml. */
 export type AcpEntry = z.output<ReturnType<typeof acpEntrySchema>>;
 
-/** Returns the name of the agent in a model id; undefined when the id is not one of an agent. */
+/** Returns the agent's name in a model id, if it is one of an agent. */
 export function acpName(model_id: string): string | undefined {
   return model_id.startsWith(PREFIX) ? model_id.slice(PREFIX.length) : undefined;
 }
 
-/** Returns why an agent cannot be started; undefined when it can. */
+/** Returns why an agent cannot be started, if so. */
 export function agentProblem(
   name: string,
   entries: Readonly<Record<string, AcpEntry>>,
@@ -32,9 +32,7 @@ export function agentProblem(
     `set command in [acp.${name}] in daemon.toml`;
 }
 
-/**
- * Returns what to start for a name: the entry in daemon.toml, otherwise the program of that name.
- */
+/** Returns the entry in daemon.toml, or else the program of that name. */
 export function acpEntry(name: string, entries: Readonly<Record<string, AcpEntry>>): AcpEntry {
   if (Object.hasOwn(entries, name)) return entries[name];
   return { command: name, args: [], env: [], network: false };

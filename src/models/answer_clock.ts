@@ -4,14 +4,14 @@ import type { AnswerLimits } from "./answer_limits.ts";
 import type { TextJoiner } from "./joined_text.ts";
 import { ModelError } from "./model.ts";
 
-/** A provider may stay silent forever, and each attempt waits for the whole limit. */
+/** Few, because each attempt may wait for the whole limit. */
 const SILENT_ATTEMPTS = 3;
 const ENDLESS_ATTEMPTS = 2;
 
 /** The time limits of one request. */
 export class AnswerClock {
   readonly #limits: AnswerLimits;
-  /** The provider's name, for the error. */
+  /** The provider's name, for errors. */
   readonly #name: string;
   readonly #began = performance.now();
   #heard = false;
@@ -21,11 +21,7 @@ export class AnswerClock {
     this.#name = name;
   }
 
-  /**
-   * Waits for a step of the answer.
-   *
-   * @throws {ModelError} when a limit passes first, and the signal's reason when that fires first.
-   */
+  /** @throws {ModelError} if a limit passes first; the signal's reason if that fires first */
   async within<T>(step: Promise<T>, signal: AbortSignal | null | undefined): Promise<T> {
     signal?.throwIfAborted();
     const { promise: given_up, reject } = Promise.withResolvers<never>();
@@ -44,7 +40,7 @@ export class AnswerClock {
   /**
    * Applies the limits to the reads of a body. No timer runs while nobody reads.
    *
-   * @param signal ends the body too: a fetch forgets its own signal once its response is collected
+   * @param signal also ends the body: a fetch forgets its signal when its response is collected
    * @param joiner merges events that arrive together
    */
   limited(

@@ -1,6 +1,4 @@
-/** How long one answer of a model may take. */
-
-/** In milliseconds; `[agent]` in daemon.toml states them as durations. */
+/** How long one answer may take, in milliseconds; `[agent]` in daemon.toml has durations. */
 export interface AnswerLimits {
   /** From the request to the first byte of the body. */
   first_byte_ms: number;
@@ -11,9 +9,8 @@ export interface AnswerLimits {
 }
 
 /**
- * The limits are generous, because a request that is given up too early is repeated and takes as
- * long again. A model on a CPU reads a long prompt for minutes, and a thinking model may be silent
- * as long.
+ * Generous, because giving up too early repeats the whole wait. A model on a CPU reads a long
+ * prompt for minutes, and a thinking model may be silent as long.
  */
 export const ANSWER_LIMITS: AnswerLimits = {
   first_byte_ms: 10 * 60_000,

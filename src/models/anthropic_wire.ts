@@ -1,24 +1,23 @@
 /**
- * Messages in Anthropic's format as gateways really send them: usage that is missing, text where a
- * block begins, blocks that nobody asked for, ends that are left out. Each difference here was
- * reported by users of some agent, or is of a kind that was.
+ * Anthropic's format as gateways send it: without usage or ends, with text where a block begins, or
+ * with unknown blocks. Users of some agent reported each of these differences, or a similar one.
  */
 import { isObject, type Json, numbersIn, parsed } from "./loose_json.ts";
 import type { AnswerReader } from "./odd_answers.ts";
 
-/** The blocks of an answer to a request without tools of the provider's own. */
+/** The blocks of an answer without the provider's own tools. */
 const BLOCKS = new Set(["text", "thinking", "redacted_thinking", "tool_use"]);
-/** Why an answer ended, in the words of other formats. */
+/** Reasons for the end in the words of other formats. */
 const REASONS: Readonly<Record<string, string>> = {
   stop: "end_turn",
   length: "max_tokens",
   tool_calls: "tool_use",
   function_call: "tool_use",
   content_filter: "refusal",
-  // The provider wants to go on in another answer, as after one that was cut off.
+  // The provider wants to continue in another answer, as after a cut one.
   pause_turn: "max_tokens",
 };
-/** What each kind of delta adds to. */
+/** The field that each kind of delta adds to. */
 const TEXTS: Readonly<Record<string, string>> = {
   text_delta: "text",
   thinking_delta: "thinking",
@@ -31,14 +30,13 @@ interface Block {
   /** Arguments that came with the block, or an empty object before them; not yet passed on. */
   held?: string;
   has_args: boolean;
-  /** Of reasoning: whether it has come with a signature. */
+  /** Whether this reasoning came with a signature. */
   signed?: boolean;
 }
 
-/** One answer, event by event. */
 export class AnthropicAnswer implements AnswerReader {
   readonly #onLost: (what: string) => void;
-  /** By index; a block that is left out has none. */
+  /** By index; undefined for a block that is left out. */
   readonly #open = new Map<number, Block | undefined>();
   #begun = false;
   #blocks = 0;
@@ -46,7 +44,7 @@ export class AnthropicAnswer implements AnswerReader {
   #reason: string | undefined;
   #stopped = false;
 
-  /** @param onLost is told what of an answer cannot be used */
+  /** @param onLost called with each unusable part of the answer */
   constructor(onLost: (what: string) => void) {
     this.#onLost = onLost;
   }
@@ -75,7 +73,7 @@ export class AnthropicAnswer implements AnswerReader {
       case "ping":
         return [];
       default:
-        // What is not about the answer is left out; the reader of the answer reports the rest.
+        // Events that are not about the answer are dropped; its reader reports the rest.
         return /^(?!content_block|message)/.test(`${event.type ?? "message"}`) ? [] : [data];
     }
   }
@@ -99,7 +97,7 @@ export class AnthropicAnswer implements AnswerReader {
   }
 
   end(): string[] {
-    // Without a reason to stop the answer was cut off.
+    // Without a reason to stop, the answer was cut off.
     return this.#reason === undefined ? [] : this.#finish(this.#reason);
   }
 
@@ -172,7 +170,7 @@ export class AnthropicAnswer implements AnswerReader {
       return typeof value === "string" ? [...begun, delta(index, kind, value)] : begun;
     }
     const text = typeof value === "string" ? value : argsOf(value) ?? "";
-    // What came before stands only where nothing follows it.
+    // An earlier empty object counts only if nothing follows it.
     if (!block.has_args && text.trim() === "{}") block.held ??= text;
     else if (text !== "") {
       block.has_args = true;
@@ -189,7 +187,7 @@ export class AnthropicAnswer implements AnswerReader {
     const stop = JSON.stringify({ type: "content_block_stop", index });
     const held = block.has_args ? undefined : block.held;
     if (held !== undefined) return [delta(index, "input_json_delta", held), stop];
-    // Gateways to other models do not sign reasoning, and want it back all the same.
+    // Gateways to other models do not sign reasoning, but want it back.
     const unsigned = block.type === "thinking" && !block.signed;
     return unsigned ? [delta(index, "signature_delta", ""), stop] : [stop];
   }
@@ -236,7 +234,7 @@ function delta(index: number, type: string, value: unknown): string {
   });
 }
 
-/** The kind of a piece, which some servers leave out. */
+/** The kind of a delta, which some servers omit. */
 function kindOf(piece: Json): string | undefined {
   if (typeof piece.type === "string") {
     return Object.hasOwn(TEXTS, piece.type) ? piece.type : undefined;
@@ -244,7 +242,7 @@ function kindOf(piece: Json): string | undefined {
   return Object.keys(TEXTS).find((kind) => piece[TEXTS[kind]] !== undefined);
 }
 
-/** Arguments as text; undefined where there are none. */
+/** Returns arguments as text, if there are any. */
 function argsOf(input: unknown): string | undefined {
   if (typeof input === "string") return input.trim() === "" ? undefined : input;
   if (!isObject(input) || Object.keys(input).length === 0) return undefined;
@@ -256,7 +254,7 @@ function idOf(id: unknown): string {
   return given === "" ? `toolu_${crypto.randomUUID().replaceAll("-", "")}` : given;
 }
 
-/** Counts of tokens; the one that the format requires is 0 where nobody has counted. */
+/** Returns token counts; the one that the format requires defaults to 0. */
 function counts(usage: unknown, required: string): Json {
   const given = Object.entries(numbersIn(isObject(usage) ? usage : {}));
   const counted = given.filter(([, value]) => typeof value === "number");

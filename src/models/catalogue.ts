@@ -5,16 +5,15 @@ import type { catalogueSchema, modelFactsSchema } from "./catalogue_schema.ts";
 /** A catalogue's facts about a model; an absent field is unknown. */
 export type ModelFacts = z.output<ReturnType<typeof modelFactsSchema>>;
 
-/** A catalogue as it is stored. */
 export type CatalogueData = z.output<ReturnType<typeof catalogueSchema>>;
 
-/** Suffixes that do not make a name another model's. */
+/** Suffixes that do not make a different model. */
 const SAME_MODEL = /[-@](\d{8}|\d{4}-\d{2}-\d{2}|latest|00\d)$/;
 
-/** Those who make models; their names for them are also used by others that run them. */
+/** The makers of models; others that run these models use the same names. */
 const MAKERS = ["anthropic", "openai", "google", "mistral", "xai", "deepseek"];
 
-/** The catalogue in the program, and a newer one that was downloaded. */
+/** The built-in catalogue, and a newer one that was downloaded. */
 export class Catalogue {
   readonly #layers: readonly CatalogueData[];
   /** Why a downloaded catalogue is not used. */
@@ -32,13 +31,13 @@ export class Catalogue {
     return { source, license, date };
   }
 
-  /** What is known of a model by its id, `<provider>/<model>`. An id with a date is also found. */
+  /** Returns the facts about `<provider>/<model>`, also if the id ends with a date. */
   facts(id: string): ModelFacts | undefined {
     const slash = id.indexOf("/");
     return this.#find(id.slice(0, slash), id.slice(slash + 1));
   }
 
-  /** What the maker of a model says of it, wherever it runs. Prices are those of the maker. */
+  /** Returns the maker's facts about a model, wherever it runs. Prices are the maker's. */
   madeAs(id: string): ModelFacts | undefined {
     const model = id.split("/").at(-1)!;
     for (const maker of MAKERS) {
@@ -48,7 +47,7 @@ export class Catalogue {
     return undefined;
   }
 
-  /** The ids that have a price. */
+  /** Returns the ids with a price. */
   priced(): string[] {
     const ids = this.#layers.flatMap(({ providers }) =>
       Object.entries(providers).flatMap(([provider, models]) =>
@@ -64,7 +63,7 @@ export class Catalogue {
     return exact ?? this.#exactly(provider, model.replace(SAME_MODEL, ""));
   }
 
-  /** What the newest catalogue does not say is taken from the others. */
+  /** An older catalogue fills in what the newest one omits. */
   #exactly(provider: string, model: string): ModelFacts | undefined {
     let found: ModelFacts | undefined;
     for (const { providers } of this.#layers) {

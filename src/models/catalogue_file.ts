@@ -1,13 +1,13 @@
-/** The catalogue of models: the snapshot in the program, and the one that was downloaded. */
+/** The catalogue of models: the built-in snapshot, and a downloaded one. */
 import { checkPrivate } from "../os/files.ts";
 import { messageOf } from "../protocol/errors.ts";
 import { Catalogue, type CatalogueData } from "./catalogue.ts";
 import snapshot from "./catalogue_snapshot.json" with { type: "text" };
 
-/** The largest downloaded catalogue, as it is stored. */
+/** The largest stored catalogue, in bytes. */
 export const STORED_MAX = 8 * 1024 * 1024;
 
-/** Reads the catalogue, and reads it again when another one was downloaded. */
+/** Reads the catalogue, and again after each download. */
 export class CatalogueFile {
   readonly #path: string;
   readonly #built_in: CatalogueData = JSON.parse(snapshot);
@@ -18,7 +18,7 @@ export class CatalogueFile {
     this.#path = path;
   }
 
-  /** Returns the catalogue. A downloaded one that is damaged, or not only ours, is left out. */
+  /** Returns the catalogue. A downloaded one that is damaged, or not only ours, is ignored. */
   async get(): Promise<Catalogue> {
     let stamp = "";
     let problem: string | undefined;

@@ -1,12 +1,11 @@
-/** What a stored catalogue must look like. */
+/** The format of a stored catalogue. */
 import * as z from "zod";
 import { EFFORTS } from "../protocol/effort.ts";
 
-/** The most models of a provider. */
+/** Maximum number of a provider's models. */
 export const MODELS_MAX = 5_000;
-/** The longest name of a model. */
 export const NAME_MAX = 200;
-/** The most tokens that a limit can state. */
+/** The highest limit, in tokens. */
 export const TOKENS_MAX = 100_000_000;
 /** The highest price, in USD per million tokens. */
 export const PRICE_MAX = 100_000;
@@ -15,7 +14,7 @@ const rate = () => z.number().min(0).max(PRICE_MAX);
 const rates = () => ({ input: rate(), output: rate(), cache_read: rate(), cache_write: rate() });
 const tokens = () => z.int().min(1).max(TOKENS_MAX);
 
-/** What a catalogue says of a model; a field that is absent is unknown. */
+/** A catalogue's facts about a model; an absent field is unknown. */
 export const modelFactsSchema = () =>
   z.strictObject({
     context_tokens: tokens().optional().describe("A conversation with its answer"),
@@ -29,7 +28,6 @@ export const modelFactsSchema = () =>
     }).optional().describe("USD per million tokens"),
   });
 
-/** A catalogue as it is stored. */
 export const catalogueSchema = () =>
   z.strictObject({
     source: z.string().max(500).describe("Where it comes from"),

@@ -1,18 +1,18 @@
 /**
- * Reasoning in chat completions. Each server has its own field for it, wants it back in that one
- * with the calls that it led to, and refuses every other: DeepSeek and Kimi a request without it,
- * Groq and Cerebras one whose field is not their own.
+ * Reasoning in chat completions. Each server wants its own field back with the calls it led to, and
+ * refuses others: DeepSeek and Kimi refuse a request without it, Groq and Cerebras one with another
+ * field.
  */
 import { isObject, type Json, parsed } from "./loose_json.ts";
 
-/** The reasoning of an answer, by the names of its fields, as it goes back. */
+/** The reasoning of an answer, by its fields. */
 export type SentReasoning = Json;
 
 /** Texts that come in pieces. */
 const TEXTS = ["reasoning_content", "reasoning", "reasoning_text", "reasoning_opaque"];
 /** A list of parts that come in pieces (OpenRouter). */
 const DETAILS = "reasoning_details";
-/** Texts in such a part that come in pieces; of its other members the newest holds. */
+/** Texts in such a part that come in pieces; the newest value of other members counts. */
 const DETAIL_TEXTS = new Set(["text", "summary", "data"]);
 
 /** Collects the reasoning of an answer. */
@@ -20,7 +20,7 @@ export class ReasoningFields {
   readonly #texts = new Map<string, string>();
   readonly #details: Json[] = [];
 
-  /** Takes a piece of the answer, as its server sent it. */
+  /** Takes a piece of the answer. */
   take(delta: Json): void {
     for (const name of TEXTS) {
       const piece = delta[name];
@@ -31,7 +31,7 @@ export class ReasoningFields {
     for (const piece of Array.isArray(details) ? details.filter(isObject) : []) this.#add(piece);
   }
 
-  /** What has come so far; undefined when nothing has. */
+  /** What has come so far, if anything. */
   get sent(): SentReasoning | undefined {
     const texts = [...this.#texts].filter(([, text]) => text !== "");
     if (texts.length === 0 && this.#details.length === 0) return undefined;
@@ -56,18 +56,18 @@ export class ReasoningFields {
 }
 
 /**
- * Returns the body of a request with the reasoning of its answers.
+ * Returns a request's body with the reasoning of its answers.
  *
- * @param given by the answers of the conversation, oldest first
- * @param required whether the server refuses calls without it in any case
+ * @param given by answer, oldest first
+ * @param required whether the server always refuses calls without it
  */
 export function withReasoning(
   body: string,
   given: readonly (SentReasoning | undefined)[],
   required: boolean,
 ): string {
-  // A model does not think before every call, and a call may be another model's. A server that wants
-  // reasoning back wants to be told so.
+  // A model does not think before every call, and a call may be another model's. A server that
+  // wants reasoning back wants an empty field then.
   const wanted = required || given.some((it) => it?.reasoning_content !== undefined);
   if (!wanted && given.every((it) => it === undefined)) return body;
   const request = parsed(body);

@@ -1,6 +1,6 @@
-/** What models write into their text in place of the fields that are made for it. */
+/** Reasoning and calls that models write into their text instead of the fields for them. */
 
-/** Splits a text that comes in pieces at a mark, which may come in pieces too. */
+/** Splits a streamed text at a mark, which may come in pieces too. */
 class Mark {
   readonly #mark: string;
 
@@ -9,8 +9,7 @@ class Mark {
   }
 
   /**
-   * @returns what comes before the mark and what comes after it; `after` is undefined where the mark
-   * is not there, and `kept` is an end that may be the beginning of one
+   * @returns `after`: undefined without the mark; `kept`: an end that may be the start of a mark
    */
   split(text: string): { before: string; after?: string; kept: string } {
     const at = text.indexOf(this.#mark);
@@ -42,7 +41,7 @@ export class SaidThoughts {
     this.#kept = "";
     if (this.#state === "start") {
       const { before, after, kept } = THINK.split(text);
-      // Only at the beginning: anywhere else it is what the model writes about.
+      // Only at the beginning: elsewhere the model writes about it.
       if (before.trim() !== "") this.#state = "done";
       else if (after === undefined) {
         this.#kept = kept === "" ? "" : text;
@@ -53,7 +52,7 @@ export class SaidThoughts {
       }
     }
     if (this.#state === "thought") {
-      // Blank lines between the thought and the answer belong to neither.
+      // Drop blank lines between the thought and the answer.
       text = text.trimStart();
       if (text !== "") this.#state = "done";
     }
@@ -66,7 +65,7 @@ export class SaidThoughts {
     return { thought: before, text: text_after };
   }
 
-  /** What was kept in case that it begins a mark. */
+  /** Returns text that was kept as a possible start of a mark. */
   end(): string {
     const kept = this.#state === "thinking" ? "" : this.#kept;
     this.#kept = "";
@@ -80,15 +79,14 @@ interface SaidCall {
 }
 
 /**
- * Calls as text, between `<tool_call>` and `</tool_call>`, as models of Qwen and Hermes write them.
- * Only calls of tools that were offered, outside of code blocks: anything else, the model may only
- * quote.
+ * Calls between `<tool_call>` and `</tool_call>`, as Qwen and Hermes models write them. Others than
+ * those of offered tools, outside of code blocks, may only be quotes.
  */
 export class SaidCalls {
   readonly #isOffered: (tool: string) => boolean;
   #inside = false;
   #kept = "";
-  /** The text so far that may be part of a fence, and whether a code block is open. */
+  /** Text that may be part of a fence, and whether a code block is open. */
   #line = "";
   #fenced = false;
 
@@ -124,13 +122,13 @@ export class SaidCalls {
     }
   }
 
-  /** Takes the last piece, and what is left. */
+  /** Takes the last piece, and returns everything kept. */
   end(piece: string): { content: string; calls: SaidCall[] } {
     const { content, calls } = this.take(piece);
     const left = this.#kept;
     this.#kept = "";
     if (!this.#inside) return { content: content + left, calls };
-    // The mark at its end is missing.
+    // The closing mark is missing.
     this.#inside = false;
     const call = this.#callIn(left);
     return call === undefined

@@ -1,7 +1,7 @@
 /**
- * Chat completions as servers really send them. Many call themselves compatible with OpenAI's and
- * are not quite; what they mean is beyond doubt, and the package that reads them takes the exact
- * format only. Each difference here was reported by users of some agent.
+ * Chat completions as servers that call themselves compatible really send them. What they mean is
+ * clear, but the package that reads them takes only the exact format. Users of some agent reported
+ * each of these differences.
  */
 import { ReasoningFields, type SentReasoning, withReasoning } from "./chat_reasoning.ts";
 import { SaidCalls, SaidThoughts } from "./chat_said.ts";
@@ -9,14 +9,14 @@ import { isObject, type Json, numbersIn, parsed } from "./loose_json.ts";
 import { type AnswerReader, exactly, type Exchange } from "./odd_answers.ts";
 import type { ProviderContext } from "./provider_errors.ts";
 
-/** Why an answer ended, in the words of other formats. */
+/** Reasons for the end in the words of other formats. */
 const REASONS: Readonly<Record<string, string>> = {
   end_turn: "stop",
   eos: "stop",
   eos_token: "stop",
   stop_sequence: "stop",
   max_tokens: "length",
-  // Z.ai: the context is full, which the next request makes room for.
+  // Z.ai: the context is full; the next request makes room.
   model_context_window_exceeded: "length",
   tool_use: "tool_calls",
   sensitive: "content_filter",
@@ -24,7 +24,6 @@ const REASONS: Readonly<Record<string, string>> = {
   network_error: "error",
 };
 
-/** A piece of a tool call, in the exact format. */
 interface CallPiece {
   index: number;
   id?: string;
@@ -33,8 +32,8 @@ interface CallPiece {
 }
 
 /**
- * Wraps a `fetch` for one request, so that the answer of chat completions is in the exact format, and
- * reasoning goes back as it came.
+ * Wraps a `fetch` for one request: its answer has the exact format, and reasoning goes back
+ * unchanged.
  */
 export function exactChat(
   fetch: typeof globalThis.fetch,
@@ -51,7 +50,7 @@ export function exactChat(
   };
 }
 
-/** Returns whether a request offers a tool; its body is read at the first question only. */
+/** Returns whether a request offers a tool; parses its body on first use. */
 function offeredIn(body: BodyInit | null | undefined): (tool: string) => boolean {
   let names: Set<unknown> | undefined;
   return (tool) => {
@@ -64,12 +63,11 @@ function offeredIn(body: BodyInit | null | undefined): (tool: string) => boolean
   };
 }
 
-/** One answer, event by event. */
 export class ChatAnswer implements AnswerReader {
   readonly #reasoning = new ReasoningFields();
   readonly #thoughts = new SaidThoughts();
   readonly #said_calls: SaidCalls;
-  /** By index: the id of each call, and whether it has arguments yet. */
+  /** The id of each call by index, and whether it has arguments yet. */
   readonly #calls = new Map<number, { id?: string; has_args: boolean; held: boolean }>();
   #last: Json | undefined;
   #finished = false;
@@ -79,7 +77,7 @@ export class ChatAnswer implements AnswerReader {
     this.#said_calls = new SaidCalls(isOffered);
   }
 
-  /** What the server sent as reasoning so far; what a model wrote into its text is not. */
+  /** The server's reasoning so far, without what a model wrote into its text. */
   get reasoning(): SentReasoning | undefined {
     return this.#reasoning.sent;
   }
@@ -89,10 +87,10 @@ export class ChatAnswer implements AnswerReader {
     if (data.trim() === "[DONE]") return [...this.#end(), data];
     const event = parsed(data);
     if (event === undefined || (event.error !== undefined && event.error !== null)) return [data];
-    // An event of another kind, which the reader of the answer reports.
+    // The reader of the answer reports other events.
     if (!Array.isArray(event.choices) && !isObject(event.usage)) return [data];
     const choices = (Array.isArray(event.choices) ? event.choices : []).filter(isObject);
-    // One answer was asked for.
+    // Only one answer was requested.
     const [choice] = choices.filter(({ index }) => Number(index ?? 0) === 0);
     const { choices: _, usage, ...rest } = event;
     this.#last = rest;
@@ -111,7 +109,7 @@ export class ChatAnswer implements AnswerReader {
     return [];
   }
 
-  /** What a server has left out at the end. */
+  /** Adds an end that the server omitted. */
   #end(): string[] {
     if (this.#finished || this.#last === undefined) return [];
     const choice = this.#choice({ delta: {}, finish_reason: "stop" });
@@ -128,7 +126,7 @@ export class ChatAnswer implements AnswerReader {
       const { content, calls: said } = this.#said_calls.end(this.#thoughts.end());
       delta.content = `${delta.content ?? ""}${content}`;
       calls = [...calls, ...this.#made(said), ...this.#held()];
-      // The calls are what the model stopped for.
+      // The model stopped for these calls.
       if (this.#calls.size > 0 && reason === "stop") finish_reason = "tool_calls";
     }
     if (delta.content === "") delete delta.content;
@@ -170,7 +168,7 @@ export class ChatAnswer implements AnswerReader {
     const call = known ?? { id, has_args: false, held: false };
     this.#calls.set(index, call);
     const text = typeof args === "string" ? args : isObject(args) ? JSON.stringify(args) : "";
-    // An empty object before the real arguments; where none follow, it stands.
+    // An empty object before the real arguments; it counts only if none follow.
     const holds = !call.has_args && text.trim() === "{}";
     if (holds) call.held = true;
     else if (text !== "") {
@@ -191,7 +189,7 @@ export class ChatAnswer implements AnswerReader {
     }];
   }
 
-  /** The index of a call: as given, else by its id, else that of the newest. */
+  /** Finds a call by its index, its id, or as the newest. */
   #indexOf(given: unknown, id: string | undefined, named: boolean): number {
     const index = given === null || given === "" ? NaN : Number(given);
     const next = Math.max(-1, ...this.#calls.keys()) + 1;
@@ -209,7 +207,7 @@ export class ChatAnswer implements AnswerReader {
     return [...this.#calls].find(([, call]) => call.id === id)?.[0];
   }
 
-  /** Calls that the model has written into its text. */
+  /** Adds calls that the model wrote into its text. */
   #made(calls: readonly { name: string; arguments: string }[]): CallPiece[] {
     return calls.map((made) => {
       const index = Math.max(-1, ...this.#calls.keys()) + 1;
@@ -231,12 +229,12 @@ function reasonOf(given: unknown): string | null {
   return Object.hasOwn(REASONS, known) ? REASONS[known] : given === "STOP" ? "stop" : given;
 }
 
-/** Ids of 40 characters at most, which every provider takes back. */
+/** At most 40 characters, which every provider takes back. */
 function madeId(): string {
   return `call_${crypto.randomUUID().replaceAll("-", "")}`;
 }
 
-/** What is said and thought in a content that is a text, or a list of parts (Mistral). */
+/** Splits a text, or a list of parts (Mistral), into text and thought. */
 function partsOf(content: unknown): { thought: string; text: string } {
   if (typeof content === "string") return { thought: "", text: content };
   const parts = (Array.isArray(content) ? content : []).filter(isObject);

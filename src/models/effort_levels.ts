@@ -1,11 +1,10 @@
-/** The levels of effort of a model. */
 import { type Effort, EFFORTS } from "../protocol/effort.ts";
 
 /**
- * Returns the level of a model that is nearest to the one asked for, of two the shorter; undefined
- * when the model does not reason.
+ * Returns the model's level nearest to the requested one, in doubt the lower; undefined if it does
+ * not reason.
  *
- * @param levels the model's own; undefined when they are not known, and then the one asked for holds
+ * @param levels the model's own; if unknown, the requested level is returned
  */
 export function nearestEffort(
   asked: Effort | undefined,

@@ -1,20 +1,19 @@
-/** Answers in Google's format as they really come: more than one candidate, and ends that are missing. */
+/** Google's format as servers send it: several candidates, and missing ends. */
 import { isObject, type Json, numbersIn, parsed } from "./loose_json.ts";
 import type { AnswerReader } from "./odd_answers.ts";
 
-/** Members of a part that the answer to a request without Google's own tools can have. */
+/** Members of a part in an answer without Google's own tools. */
 const PARTS = ["text", "functionCall", "inlineData", "thoughtSignature"];
 
 export interface GoogleAnswerOptions {
-  /** Whether text whose end is not told stands, because the same happened before. */
+  /** Whether text without an end is accepted, because it happened before. */
   accepts_open_end: boolean;
-  /** Told of an answer whose end is not told. */
+  /** Called for an answer without an end. */
   onOpenEnd(): void;
-  /** Told what of an answer cannot be used. */
+  /** Called with each unusable part of the answer. */
   onLost(what: string): void;
 }
 
-/** One answer, event by event. */
 export class GoogleAnswer implements AnswerReader {
   readonly #options: GoogleAnswerOptions;
   #finished = false;
@@ -36,7 +35,7 @@ export class GoogleAnswer implements AnswerReader {
       return [data];
     }
     const all = (Array.isArray(candidates) ? candidates : []).filter(isObject);
-    // One answer was asked for.
+    // Only one answer was requested.
     const candidate = all.find(({ index }) => Number(index ?? 0) === 0);
     return [JSON.stringify({
       ...rest,
@@ -84,7 +83,7 @@ export class GoogleAnswer implements AnswerReader {
     this.#has_calls = true;
     // A call that comes in pieces.
     if (name === undefined || rest.partialArgs !== undefined || rest.willContinue) return [part];
-    // Arguments as text are an object that was encoded.
+    // Arguments may be an object that was encoded as text.
     const read = typeof args === "string" ? parsed(args) ?? args : args ?? {};
     return [{
       ...part,

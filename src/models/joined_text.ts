@@ -1,11 +1,11 @@
 /**
- * Joins the pieces of text in a model's answer that arrived in one network read. A provider that is
- * faster than its reader sends dozens in one packet. The provider package would parse and validate
- * each one separately, which takes longer than everything svc does with the text.
+ * Joins the pieces of a model's text that arrived in one network read. A fast provider sends dozens
+ * in one packet. The provider package would parse and validate each, which takes longer than all of
+ * svc's own work on the text.
  */
 
 const NEWLINE = 0x0a;
-/** Two events can be joined when everything but their text is the same, in either format. */
+/** Two events can be joined if only their text differs, in either format. */
 const PIECE =
   /^((?:event: ?content_block_delta\n)?data: ?\{[^\n]*?"delta": ?\{(?:"type": ?"(?:text|thinking|input_json)_delta", ?)?"(?:content|text|thinking|partial_json)": ?")((?:[^"\\\n]|\\.)*)("\}[^\n]*)$/;
 const LITERAL = /^(?:[^"\\\n]|\\.)*$/;
@@ -44,7 +44,7 @@ function afterEvent(chunk: Uint8Array): number | undefined {
   return undefined;
 }
 
-/** The offset after the last end of an event; 0 when there is none. */
+/** The offset after the last end of an event, or 0. */
 function afterLastEvent(chunk: Uint8Array): number {
   for (let at = chunk.length; (at = chunk.lastIndexOf(NEWLINE, at - 1)) > 0;) {
     if (chunk[at - 1] === NEWLINE) return at + 1;
@@ -52,9 +52,7 @@ function afterLastEvent(chunk: Uint8Array): number {
   return 0;
 }
 
-/**
- * Splits complete events; undefined when there is nothing to join or the notation is another one.
- */
+/** Splits complete events; undefined if they cannot be joined. */
 function eventsOf(bytes: Uint8Array): string[] | undefined {
   try {
     const text = decoder.decode(bytes);
@@ -68,8 +66,7 @@ function eventsOf(bytes: Uint8Array): string[] | undefined {
 }
 
 /**
- * Neighbours that differ only in their text become one event; JSON strings can be concatenated as
- * they are.
+ * Joins neighbours that differ only in their text. JSON strings can be concatenated as they are.
  */
 function joinEvents(events: readonly string[]): string[] {
   const joined: string[] = [];

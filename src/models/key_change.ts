@@ -12,21 +12,20 @@ type KeyPaths = Pick<HomePaths, "home" | "keys" | "keys_lock">;
 /** How long a change waits for another one. */
 const LOCK_MS = 10_000;
 const LOOK_MS = 20;
-/** A daemon that starts removes unfinished files from the home, so a write may have to be repeated. */
+/** A starting daemon removes unfinished files from the home, so a write may have to be repeated. */
 const WRITES = 5;
-/** The longest key; those of today are shorter than 300 characters. */
+/** The longest key; current ones are shorter than 300 characters. */
 const KEY_MAX = 8_192;
 
 /**
- * Saves the key of a provider; an earlier one is replaced.
- *
- * @throws {SvcError} like {@linkcode KeyFile.get}; conflict when another process keeps the file locked
+ * Saves or replaces a provider's key. @throws {SvcError} like {@linkcode KeyFile.get}; conflict if
+ * another process keeps the file locked
  */
 export async function saveKey(paths: KeyPaths, provider: string, key: SavedKey): Promise<void> {
   await change(paths, (keys) => ({ ...keys, [provider]: key }));
 }
 
-/** Removes the key of a provider. @returns whether there was one. @throws as {@linkcode saveKey} */
+/** Removes a provider's key. @returns whether there was one. @throws as {@linkcode saveKey} */
 export async function removeKey(paths: KeyPaths, provider: string): Promise<boolean> {
   let found = false;
   await change(paths, ({ [provider]: removed, ...keys }) => {
@@ -36,7 +35,7 @@ export async function removeKey(paths: KeyPaths, provider: string): Promise<bool
   return found;
 }
 
-/** @param edit returns the new keys, or undefined when nothing changes */
+/** @param edit returns the new keys; undefined if nothing changes */
 async function change(paths: KeyPaths, edit: (keys: Keys) => Keys | undefined): Promise<void> {
   const { home, keys: path } = paths;
   ensurePrivateDir(home);
@@ -67,9 +66,9 @@ async function takeKeysLock({ keys_lock }: KeyPaths): Promise<Lock> {
   });
 }
 /**
- * Returns a key as it is typed or pasted, without blanks and line ends around it.
+ * Returns a typed or pasted key without surrounding whitespace.
  *
- * @throws {SvcError} validation when it is empty, or an HTTP header cannot carry it
+ * @throws {SvcError} validation if it is empty or does not fit into an HTTP header
  */
 export function requireKey(text: string): string {
   const key = text.trim();

@@ -1,4 +1,4 @@
-/** The API keys that `svc login` saved: one file in the home, for its owner alone. */
+/** The API keys that `svc login` saved, in a private file of the home. */
 
 import { checkPrivate } from "../os/files.ts";
 import { SvcError } from "../protocol/errors.ts";
@@ -12,10 +12,7 @@ export interface SavedKey {
 
 export type Keys = Readonly<Record<string, SavedKey>>;
 
-/**
- * Reads the saved keys. A change by another process is seen by the next read, so a running daemon
- * needs no restart after `svc login`.
- */
+/** Reads the saved keys. A running daemon sees changes without a restart. */
 export class KeyFile {
   readonly #path: string;
   #read: { stamp: string; keys: Keys } | undefined;
@@ -26,20 +23,20 @@ export class KeyFile {
   }
 
   /**
-   * Returns the key saved for a provider.
+   * Returns a provider's key.
    *
-   * @throws {SvcError} permission_denied when others could read or change the file; validation when
-   * its content is damaged
+   * @throws {SvcError} permission_denied if others could read or change the file; validation if it
+   * is damaged
    */
   get(provider: string): SavedKey | undefined {
     const keys = this.all();
     return Object.hasOwn(keys, provider) ? keys[provider] : undefined;
   }
 
-  /** Returns all keys by their providers. @throws {SvcError} like {@linkcode get} */
+  /** Returns all keys by provider. @throws {SvcError} like {@linkcode get} */
   all(): Keys {
     const path = this.#path;
-    // Checked at every read: a file that became readable for others must not be used any longer.
+    // Checked at every read: a file that others can read must no longer be used.
     if (!checkPrivate(path, 0o600, "file")) return {};
     const { ino, size, mtime, ctime } = Deno.lstatSync(path);
     const stamp = [ino, size, mtime?.getTime(), ctime?.getTime()].join();
@@ -55,9 +52,8 @@ function parse(text: string, path: string): Keys {
   try {
     table = JSON.parse(text);
   } catch {
-    // Not valid either.
+    // Reported below: the parser's error would quote the text.
   }
-  // The error of the parser would quote the text.
   const isKey = (value: unknown): value is SavedKey => {
     const { api_key, base_url } = (value ?? {}) as Partial<SavedKey>;
     return typeof api_key === "string" && typeof base_url === "string";

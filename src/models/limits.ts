@@ -1,24 +1,20 @@
 /** How many tokens a model accepts and writes. */
 import type { ModelFacts } from "./catalogue.ts";
 
-/** The limits of a model. */
 export interface Limits {
   /** A conversation with its answer. */
   context_tokens: number;
   /** An answer, thinking included. */
   output_tokens: number;
   /**
-   * Whether its conversations are compacted. The embedded instruction language executes everything
-   * since its last answer, so it must never receive earlier messages again.
+   * False for the embedded language: it executes everything since its last answer, so it must never
+   * receive earlier messages again.
    */
   compacts: boolean;
 }
 
-/** Limits from daemon.toml; they override what is known. */
-export interface LimitOverrides {
-  context_tokens?: number;
-  output_tokens?: number;
-}
+/** Limits from daemon.toml. */
+export type LimitOverrides = Partial<Omit<Limits, "compacts">>;
 
 /** For unknown models. A model with a lower limit says so when it refuses. */
 const UNKNOWN: Known = [128_000, 16_384];
@@ -27,10 +23,7 @@ export const OUTPUT_MAX = 32_000;
 
 type Known = readonly [context_tokens: number, output_tokens: number];
 
-/**
- * For models that the catalogue does not have: by the beginning of the model's name; the longest match
- * wins.
- */
+/** For models that the catalogue lacks, by the longest matching start of the name. */
 const KNOWN: Readonly<Record<string, Known>> = {
   "claude-": [200_000, 64_000],
   "claude-opus-4": [200_000, 32_000],
@@ -56,16 +49,12 @@ const KNOWN: Readonly<Record<string, Known>> = {
 
 /** Providers that run models with less context than the models support. */
 const PROVIDERS: Readonly<Record<string, Known>> = {
-  // Ollama cuts a longer conversation silently, and its default depends on the machine.
+  // Ollama cuts longer conversations silently, and its default depends on the machine.
   "ollama": [32_768, 8_192],
   "builtin": [128_000, 16_384],
 };
 
-/**
- * Returns the limits of a model by its id, `<provider>/<model>`.
- *
- * @param facts what the catalogue knows of it
- */
+/** Returns the limits of `<provider>/<model>`. @param facts from the catalogue */
 export function limitsOf(
   id: string,
   overrides: LimitOverrides = {},
@@ -78,7 +67,7 @@ export function limitsOf(
   return { context_tokens, output_tokens, compacts: !id.startsWith("builtin/") };
 }
 
-/** Returns the limits of a model whose context is known; undefined for any other. */
+/** Returns the limits of a model whose context is known. */
 export function knownLimits(
   id: string,
   overrides: LimitOverrides = {},
@@ -96,13 +85,9 @@ function find(id: string, { context_tokens, output_tokens }: ModelFacts): Known 
   return [context_tokens, output_tokens ?? named?.[1] ?? UNKNOWN[1]];
 }
 
-/**
- * Looks a model up by the beginning of its name; the longest match wins.
- *
- * @param model without our name for its provider
- */
+/** Looks a model up by the longest matching start of its name. @param model without the provider */
 export function byNameStart<T>(model: string, table: Readonly<Record<string, T>>): T | undefined {
-  // Resellers put the maker before the name, and write dots where the maker writes dashes.
+  // Resellers put the maker before the name, and write dots for dashes.
   const name = model.split("/").at(-1) ?? "";
   let longest = "";
   for (const start of Object.keys(table)) {

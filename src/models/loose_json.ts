@@ -1,6 +1,6 @@
 /** JSON as models and servers write it. */
 
-/** An object whose members are not known. */
+/** An object with unknown members. */
 export type Json = Record<string, unknown>;
 
 /** Reports whether a value is an object, not a list. */
@@ -8,7 +8,7 @@ export function isObject(value: unknown): value is Json {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Parses an object, also where line ends stand unescaped in its texts. */
+/** Parses an object, even with unescaped line breaks in strings. */
 export function parsed(text: string): Json | undefined {
   for (const each of [text, withEscapes(text)]) {
     try {
@@ -20,7 +20,7 @@ export function parsed(text: string): Json | undefined {
   }
 }
 
-/** Makes numbers of those that were sent as text, also in objects inside. */
+/** Converts numbers that were sent as text, also in nested objects. */
 export function numbersIn(usage: Json): Json {
   return Object.fromEntries(
     Object.entries(usage).map(([name, value]) => {
@@ -31,7 +31,7 @@ export function numbersIn(usage: Json): Json {
   );
 }
 
-/** Escapes the control characters inside of the strings of a JSON text. */
+/** Escapes the control characters inside the strings of a JSON text. */
 export function withEscapes(text: string): string {
   let inside = false;
   let escaped = false;

@@ -1,6 +1,6 @@
 /**
- * The interface between the turn loop and a model: one streamed answer to a conversation. Providers
- * (`providers.ts`) and the embedded instruction language (`toolbelt.ts`) implement it.
+ * The interface between the turn loop and a model: one streamed answer to a conversation.
+ * Implemented in `providers.ts` and `toolbelt.ts`.
  */
 
 import type * as z from "zod";
@@ -22,10 +22,7 @@ export interface ToolCall {
   call_id: string;
   tool: string;
   args: unknown;
-  /**
-   * What the provider must get back with the call (a Gemini thought signature); svc does not read
-   * it.
-   */
+  /** Goes back to the provider with the call (a Gemini thought signature); svc does not read it. */
   echo?: Record<string, unknown>;
   /** What the model wrote, if it was read differently. */
   written?: WrittenCall;
@@ -43,8 +40,8 @@ export interface ToolResult {
 /** One message of a conversation, oldest first. */
 export type Message =
   /**
-   * `memory`: what is remembered about the message, as one text. `notice`: the message comes from
-   * svc, not from the person.
+   * `memory`: what is remembered about the message. `notice`: it comes from svc, not from the
+   * person.
    */
   | {
     role: "user";
@@ -53,7 +50,7 @@ export type Message =
     notice?: true;
     attachments?: readonly Attachment[];
   }
-  /** `echo`: what the provider must get back with an answer that has no calls. */
+  /** `echo`: goes back to the provider with an answer without calls. */
   | { role: "assistant"; text: string; calls: ToolCall[]; echo?: Record<string, unknown> }
   | { role: "tool"; results: ToolResult[] };
 
@@ -65,22 +62,16 @@ export interface Told {
   summary?: true;
 }
 
-/** One request to a model. */
 export interface ModelRequest {
   system: string;
   messages: readonly (Message | Told)[];
-  /**
-   * The bytes of attachments in base64, by their hashes; a line tells the model of those that are
-   * missing here. Without it, lines stand for all of them.
-   */
+  /** Attachments in base64, by hash; a text line replaces each missing one. */
   files?: ReadonlyMap<string, string>;
-  /** Sorted by name, so that the prefix stays byte-identical and providers can cache it. */
+  /** Sorted by name: a byte-identical prefix can be cached by providers. */
   tools: readonly ToolSpec[];
-  /**
-   * The most tokens that the answer may have, thinking included; default: the model's own limit.
-   */
+  /** Maximum tokens of the answer, thinking included; default: the model's limit. */
   max_output_tokens?: number;
-  /** How long the model may think before it answers; default: as the provider has it. */
+  /** How long the model may think; default: the provider's. */
   effort?: Effort;
   signal: AbortSignal;
 }
@@ -93,29 +84,28 @@ export type ModelPart =
   | { type: "text"; text: string }
   /** A piece of the reasoning before the answer. */
   | { type: "reasoning"; text: string }
-  /** An unreadable event was skipped; the reason is shown to the person. */
+  /** An unreadable event was skipped; the person sees the reason. */
   | { type: "skipped"; reason: string }
   | { type: "call"; call: ToolCall }
-  /** `echo`: what the provider must get back with an answer that has no calls. */
+  /** `echo`: goes back to the provider with an answer without calls. */
   | { type: "finish"; usage: Usage; reason: FinishReason; echo?: Record<string, unknown> };
 
 /**
- * Why an answer ended. `length`: the output limit is reached, so the answer is cut off. `filtered`:
- * a content filter stopped it. `refused`: the model itself did not want to answer.
+ * Why an answer ended. `length`: cut off at the output limit. `filtered`: stopped by a content
+ * filter. `refused`: by the model itself.
  */
 export type FinishReason = "stop" | "calls" | "length" | "filtered" | "refused";
 
-/** Something that answers {@linkcode ModelRequest}s. */
 export interface Model {
   /** `<provider>/<model>`, contract.md section 8. */
   readonly id: string;
-  /** The kinds of images and documents that it can be given; default: none. */
+  /** The kinds of images and documents that it accepts; default: none. */
   readonly accepts?: readonly MediaType[];
   /**
    * Streams one answer.
    *
-   * @throws {ModelError} when the provider refuses, fails, or the stream ends before `finish`.
-   * @throws {DOMException} AbortError when `request.signal` fires.
+   * @throws {ModelError} if the provider refuses, fails, or ends the stream before `finish`
+   * @throws {DOMException} AbortError when `request.signal` fires
    */
   stream(request: ModelRequest): AsyncIterable<ModelPart>;
 }
@@ -126,35 +116,24 @@ export interface TooLong {
   limit?: number;
 }
 
-/** A failed model call. */
 export class ModelError extends Error {
   override name = "ModelError";
-  /** Whether the same request may succeed later: 408, 409, 429, 5xx, a cut stream, no connection. */
+  /** Whether a retry may succeed: 408, 409, 429, 5xx, a cut stream, no connection. */
   readonly retryable: boolean;
   /** The HTTP status, if there was one. */
   readonly status?: number;
-  /**
-   * The delay that the provider requested in `Retry-After` or `retry-after-ms`, in milliseconds.
-   */
+  /** The delay from `Retry-After` or `retry-after-ms`, in milliseconds. */
   readonly retry_after_ms?: number;
-  /** The total number of attempts worth making; default: as for any other failure. */
+  /** The number of attempts worth making; default: as for any other failure. */
   readonly attempts?: number;
-  /** The conversation is too long for the model; a shorter one may succeed. */
+  /** The conversation is too long; a shorter one may succeed. */
   readonly too_long?: TooLong;
   /** A content filter of the provider refused the request. */
   readonly filtered: boolean;
 
   constructor(
     message: string,
-    options: {
-      retryable: boolean;
-      status?: number;
-      retry_after_ms?: number;
-      attempts?: number;
-      too_long?: TooLong;
-      filtered?: boolean;
-      cause?: unknown;
-    },
+    options: Pick<ModelError, "retryable"> & Partial<Omit<ModelError, "name" | "message">>,
   ) {
     super(message, { cause: options.cause });
     this.retryable = options.retryable;

@@ -1,22 +1,20 @@
 /** The models that providers list, each in the format of its own endpoint. */
 
 import { ModelError } from "./model.ts";
-import { type ProviderContext, toModelError } from "./provider_errors.ts";
-import { baseUrl, fetchFor, headersOf, secretsOf } from "./provider_http.ts";
+import { toModelError } from "./provider_errors.ts";
+import { contextOf, fetchFor, headersOf } from "./provider_http.ts";
 import type { ProviderTarget } from "./registry.ts";
 
-/** A model as its provider lists it. */
 export interface ListedModel {
   /** Without the provider. */
   name: string;
   title?: string;
 }
 
-/** Where providers answer, relative to their base URL. */
+/** Endpoints relative to the base URL. */
 interface Paths {
-  /** Their models. */
   models: string;
-  /** Only to a valid key. */
+  /** Answers only for a valid key. */
   key: string;
 }
 
@@ -30,9 +28,9 @@ const UNUSUAL: Readonly<Record<string, Paths>> = {
 
 /** Time limits of a list, in milliseconds. */
 const LIMITS = { first_byte_ms: 10_000, idle_ms: 10_000, answer_ms: 20_000 };
-/** The longest list that is read; that of OpenRouter has about 1 MB. */
+/** The longest list that is read; OpenRouter's has about 1 MB. */
 const BYTES_MAX = 16 * 1024 * 1024;
-/** How many models of a provider are listed. */
+/** Maximum number of listed models of a provider. */
 const MODELS_MAX = 2_000;
 const NAME_MAX = 200;
 
@@ -46,8 +44,8 @@ const OTHER = new RegExp(
 /**
  * Asks a provider for its models.
  *
- * @throws {ModelError} when it does not answer, refuses the key, or answers something else
- * @throws what `signal` was aborted with
+ * @throws {ModelError} if it does not answer, refuses the key, or answers something else
+ * @throws the signal's reason
  */
 export async function listModels(
   target: ProviderTarget,
@@ -62,7 +60,7 @@ export async function listModels(
   return listed.slice(0, MODELS_MAX).sort((a, b) => a.name < b.name ? -1 : 1);
 }
 
-/** Makes a provider check the key, with a request that costs nothing. @throws as `listModels` does */
+/** Has the provider check the key, at no cost. @throws as {@linkcode listModels} */
 export async function checkKey(target: ProviderTarget, signal: AbortSignal): Promise<void> {
   await ask(target, pathsOf(target).key, signal);
 }
@@ -72,9 +70,8 @@ function pathsOf({ name, known }: ProviderTarget): Paths {
 }
 
 async function ask(target: ProviderTarget, path: string, signal: AbortSignal): Promise<unknown> {
-  const base_url = baseUrl(target);
-  const { name, key_source = `api_key_env of [models.${name}] in daemon.toml` } = target;
-  const context: ProviderContext = { name, base_url, key_source, secrets: secretsOf(target) };
+  const context = contextOf(target);
+  const { name, base_url } = context;
   const fetch = fetchFor(context, LIMITS);
   const response = await fetch(new URL(path, `${base_url}/`), {
     headers: { accept: "application/json", ...headersOf(target) },
@@ -115,7 +112,7 @@ async function textOf({ body }: Response, name: string): Promise<string> {
 }
 
 /**
- * OpenAI, Anthropic and compatible servers send `data`; Google and Ollama send `models`; Together and
+ * OpenAI, Anthropic and compatible servers send `data`; Google and Ollama `models`; Together and
  * GitHub the bare list.
  */
 function modelsIn(answer: unknown): ListedModel[] | undefined {
@@ -139,7 +136,7 @@ function modelIn(entry: unknown): ListedModel | undefined {
   return { name: called, title: (title as string | undefined)?.slice(0, NAME_MAX) };
 }
 
-/** Reports whether the provider (Together, Mistral, Azure) marks a model as not for conversations. */
+/** Whether the provider (Together, Mistral, Azure) marks a model as not for conversations. */
 function writesNoText(entry: unknown): boolean {
   const { type, capabilities } = (entry ?? {}) as {
     type?: unknown;

@@ -1,6 +1,6 @@
 /**
- * Answers of servers that are not quite what they are to be: with another type, in one piece, or not
- * an answer at all. A reader for each wire format says what its events stand for.
+ * Answers that differ from the format: with another type, in one piece, or no answer at all. A
+ * reader for each wire format converts their events.
  */
 import { EventSourceParserStream } from "eventsource-parser/stream";
 import type { SentReasoning } from "./chat_reasoning.ts";
@@ -8,7 +8,7 @@ import { isObject, type Json, parsed } from "./loose_json.ts";
 import { ModelError } from "./model.ts";
 import type { ProviderContext } from "./provider_errors.ts";
 
-/** One request and its answer, beside what the package that writes and reads them knows. */
+/** One request and its answer, beside what the provider package knows. */
 export interface Exchange {
   /** The reasoning of the conversation's answers, oldest first. */
   given: readonly (SentReasoning | undefined)[];
@@ -16,7 +16,7 @@ export interface Exchange {
   required: boolean;
   /** The reasoning of the answer so far. */
   sent?: () => SentReasoning | undefined;
-  /** What of the answer could not be used, in a few words each. */
+  /** Short descriptions of unusable parts of the answer. */
   lost: string[];
   /** Whether the last answer had no end. */
   open_end: { before: boolean; now: boolean };
@@ -41,11 +41,7 @@ export function exactFetch(
   return async (input, init) => await exactly(await fetch(input, init), read(), context);
 }
 
-/**
- * Returns an answer in the exact format of its events.
- *
- * @throws {ModelError} for a web page
- */
+/** Returns an answer in the exact format of its events. @throws {ModelError} for a web page */
 export async function exactly(
   response: Response,
   reader: AnswerReader,
@@ -54,7 +50,7 @@ export async function exactly(
   if (!response.ok || response.body === null) return response;
   const [start, body] = await begun(response.body);
   if (start === "<") throw await pageError(body, context);
-  // Some servers do not stream, or put another type on what they stream.
+  // Some servers do not stream, or label the stream with another type.
   const whole = start === "{" || start === "[";
   const stream = whole ? await ofWhole(body, response, reader) : events(body, reader);
   return stream instanceof Response ? stream : new Response(stream, {
@@ -98,7 +94,7 @@ function events(
     .pipeThrough(
       new TransformStream<{ data: string }, string>({
         transform({ data }, controller) {
-          // An empty one only keeps the connection open.
+          // An empty event only keeps the connection open.
           if (data.trim() === "") return;
           for (const event of reader.take(data)) controller.enqueue(eventText(event));
         },
@@ -114,7 +110,7 @@ function eventText(data: string): string {
   return `data: ${data}\n\n`;
 }
 
-/** An answer that is not streamed, or whose events stand in a list (Google), as a stream of events. */
+/** Converts an answer that is not streamed, or that lists its events (Google), to a stream. */
 async function ofWhole(
   body: ReadableStream<Uint8Array<ArrayBuffer>>,
   response: Response,
@@ -125,14 +121,14 @@ async function ofWhole(
   const all = Array.isArray(listed) ? listed.filter(isObject) : [parsed(text)];
   const failed = all.find((it) => it?.error !== undefined && it.error !== null);
   if (failed !== undefined) {
-    // Its cause is told as of any other answer that is an error.
+    // Reported like any other answer that is an error.
     const { error } = failed;
     return new Response(text, { status: statusOf(error), headers: response.headers });
   }
   const lines = listed !== undefined
     ? [...all.flatMap((it) => reader.take(JSON.stringify(it))), ...reader.end()]
     : all[0] === undefined
-    // It is not what it looks like, which the reader of the answer reports.
+    // Malformed JSON, which the reader of the answer reports.
     ? [text.replaceAll("\n", " ")]
     : reader.whole(all[0]);
   return new Response(lines.map(eventText).join("")).body!;

@@ -1,18 +1,18 @@
-/** How long an answer a server allows, read from its refusal of a longer one. */
+/** The longest answer that a server allows, read from its refusal. */
 import type { ModelError } from "./model.ts";
 
-/** Wordings that are about the limit of an answer, in requests and in refusals. */
+/** Wordings about the limit of an answer, in requests and in refusals. */
 const ABOUT_OUTPUT =
   /max_?(?:output_|completion_|new_)?tokens|maximum tokens|maxOutputTokens|(?:output|completion) tokens/i;
-/** A refusal of an answer that would not fit beside the conversation: limit, and the conversation. */
+/** Refusals of an answer that does not fit beside the conversation. */
 const BESIDE = [
   /context length (?:is|of) (?<limit>[\d,]+).*?\((?<used>[\d,]+) (?:in the messages|of text input)/is,
   /context limit: (?<used>[\d,]+) \+ [\d,]+ > (?<limit>[\d,]+)/i,
   /context length (?:is|of) (?<limit>[\d,]+).*?prompt contains (?:at least )?(?<used>[\d,]+)/is,
 ];
-/** A number that is no part of a model's name. */
+/** A number that is not part of a model's name. */
 const NUMBER = /(?<![\w.-])\d[\d,]*(?![\w-]|\.\d)/g;
-/** Less than this is no answer that could hold a file. */
+/** A shorter answer could not hold a file. */
 const USEFUL_MIN = 256;
 /** What most servers accept, for a refusal without a number. */
 const USUAL = [8_192, 4_096];
@@ -27,7 +27,7 @@ export interface Accepted {
 }
 
 /**
- * Returns the longest answer that a server may accept in place of `asked` tokens; undefined when its
+ * Returns the longest answer that a server may accept instead of `asked` tokens; undefined if its
  * error is about something else, or leaves no room.
  */
 export function acceptedOutput(

@@ -13,10 +13,8 @@ import type {
   usableModelSchema,
 } from "../protocol/schemas/models.ts";
 
-/** A model that can be used. */
 export type UsableModel = z.output<ReturnType<typeof usableModelSchema>>;
 
-/** What is known of a model that can be used. */
 export type KnownOfModel = Omit<UsableModel, "id" | "title" | "default">;
 
 /** A provider, and whether its models can be used. */
@@ -33,21 +31,18 @@ export interface OverviewParts {
   known(id: string): KnownOfModel;
 }
 
-/** Options of {@linkcode overview}. */
 export interface OverviewOptions {
-  /** Whether providers are asked for their models; if not, only the default model is listed. */
+  /** Whether to ask providers for their models; otherwise only the default model is listed. */
   ask: boolean;
-  /** Only this provider. */
   provider?: string;
   signal: AbortSignal;
 }
 
 /**
- * Returns the providers and the models that can be used. A provider that fails is listed with its
- * problem.
+ * Returns the providers and the usable models. A provider that fails is listed with its problem.
  *
- * @throws {UnknownModel} when there is no such provider
- * @throws what the signal was aborted with
+ * @throws {UnknownModel} for an unknown provider
+ * @throws the signal's reason
  */
 export async function overview(
   { registry, catalogue, known }: OverviewParts,
@@ -74,7 +69,7 @@ export async function overview(
   return { default_model, providers, models, catalogue };
 }
 
-/** Reports whether a provider is a server of this machine that svc looks for by itself. */
+/** Reports whether a provider is a local server that svc looks for itself. */
 export function isLocal(
   registry: ModelRegistry,
   { provider, kind, key_env = [] }: ProviderDetails,
@@ -113,7 +108,7 @@ async function listOf(
     return { about, models: models.map(({ name, title }) => [`${provider}/${name}`, title]) };
   } catch (error) {
     if (!(error instanceof ModelError)) throw error;
-    // Such a server need not run.
+    // A local server need not run.
     const absent = error.status === undefined && isLocal(registry, info);
     const problem = absent ? `nothing answers at ${address}` : messageOf(error);
     return { about: { ...about, problem }, models: [] };

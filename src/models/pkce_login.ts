@@ -1,6 +1,6 @@
 /**
  * Gets an API key from a provider in the browser: OAuth's authorization code with PKCE (RFC 7636),
- * whose answer comes to a listener on this machine (RFC 8252).
+ * which a local listener receives (RFC 8252).
  */
 import { deadline } from "@std/async";
 import { visibleLine } from "../base/visible.ts";
@@ -8,7 +8,6 @@ import { messageOf, SvcError } from "../protocol/errors.ts";
 import { requireKey } from "./key_change.ts";
 
 export interface PkceLogin {
-  /** The provider's name, for messages. */
   provider: string;
   /** The page on which the person agrees. */
   authorize_url: string;
@@ -17,13 +16,12 @@ export interface PkceLogin {
   /**
    * Shows the person where to go.
    *
-   * @param page the provider's page. Other users of this machine must not learn it: with it, they could
-   * have their own key saved
-   * @param once an address of this machine that leads there once, and may be in a command line
+   * @param page the provider's page; with it, other users of this machine could have their own key
+   * saved
+   * @param once an address of this machine that leads there once; safe in a command line
    * @returns whether a browser opens the latter
    */
   show(page: string, once: string): Promise<boolean>;
-  /** Ends the wait. */
   signal: AbortSignal;
   /** How long the person may take. */
   timeout_ms?: number;
@@ -42,8 +40,8 @@ const SHOWN_MAX = 200;
 /**
  * Waits until the person has agreed in the browser, and returns the key.
  *
- * @throws {SvcError} timeout when nothing came; permission_denied when the provider refused;
- * validation when its answer makes no sense
+ * @throws {SvcError} timeout if nothing came; permission_denied if the provider refused; validation
+ * for an invalid answer
  * @throws the signal's reason
  */
 export async function loginInBrowser(login: PkceLogin): Promise<string> {
@@ -57,7 +55,7 @@ export async function loginInBrowser(login: PkceLogin): Promise<string> {
   let answered = false;
   const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
     const url = URL.parse(request.url);
-    // Refuse another site's page that reaches this address by a name of its own, or its script.
+    // Refuse another site's page or script that reaches this address by its own host name.
     if (request.headers.get("host") !== host) return text(403, "wrong address");
     const mode = request.headers.get("sec-fetch-mode") ?? "navigate";
     if (request.headers.has("origin") || mode !== "navigate") return text(403, "not for scripts");
@@ -98,7 +96,7 @@ export async function loginInBrowser(login: PkceLogin): Promise<string> {
   outcome.catch(() => {});
   try {
     if (login.signal.aborted) abort();
-    // Nobody but the browser can use it, nor before it does.
+    // Marks the address as used, so that nobody else can.
     if (!await show(page, `http://${host}${start}`) && starts++ > 0) throw openedTwice();
     return await outcome;
   } finally {

@@ -1,22 +1,21 @@
-/** The providers that svc knows by name. */
 import type { OpenAiApi, ProviderKind } from "./provider_address.ts";
 
 /** A provider that needs no table in daemon.toml. */
 export interface Preset {
   kind: ProviderKind;
-  /** The first variable that is set is used; an empty list: the provider needs no key. */
+  /** The first variable that is set is used; empty: the provider needs no key. */
   key_env: readonly string[];
   base_url_env?: string;
   base_url?: string;
-  /** Follows an address that has no path. */
+  /** Added to an address without a path. */
   path?: string;
   api?: OpenAiApi;
-  /** The model to use when this provider is the default. */
+  /** The model if this provider is the default. */
   model?: string;
-  /** A fast and cheap one, for small requests beside a session's own. */
+  /** A fast and cheap model, for small requests. */
   small?: string;
   quirks?: Quirks;
-  /** Where it gives out keys in the browser, relative to its base URL; see `pkce_login.ts`. */
+  /** Where it issues keys in the browser, relative to its base URL; see `pkce_login.ts`. */
   pkce?: { authorize: string; exchange: string };
 }
 
@@ -28,7 +27,7 @@ export interface Quirks {
   no_stream_options?: true;
   /** Ids of calls have nine letters and digits. */
   short_call_ids?: true;
-  /** It wants the reasoning back that stood before the calls of an answer. */
+  /** It wants back the reasoning before the calls of an answer. */
   reasoning_back?: true;
 }
 
@@ -98,7 +97,7 @@ export const PRESETS: Readonly<Record<string, Preset>> = {
     key_env: ["FIREWORKS_API_KEY"],
     base_url: "https://api.fireworks.ai/inference/v1",
   },
-  // Every account has an address of its own, and names its deployments as it likes.
+  // Each account has its own address and names for its deployments.
   azure: {
     kind: "openai",
     key_env: ["AZURE_OPENAI_API_KEY"],
@@ -107,7 +106,7 @@ export const PRESETS: Readonly<Record<string, Preset>> = {
     api: "responses",
     quirks: { key_header: "api-key" },
   },
-  // Not GITHUB_TOKEN: that one is set in many places, and may be able to do much more.
+  // Not GITHUB_TOKEN: that is set in many places, and may allow much more.
   "github-models": {
     kind: "openai-compatible",
     key_env: ["GITHUB_MODELS_TOKEN"],
@@ -117,7 +116,7 @@ export const PRESETS: Readonly<Record<string, Preset>> = {
   lmstudio: { kind: "openai-compatible", key_env: [], base_url: "http://127.0.0.1:1234/v1" },
 };
 
-/** Returns the preset of a provider; undefined for a name that has none. */
+/** Returns the preset of a provider, if any. */
 export function presetOf(name: string): Preset | undefined {
   return Object.hasOwn(PRESETS, name) ? PRESETS[name] : undefined;
 }

@@ -4,7 +4,7 @@ import type { Catalogue } from "./catalogue.ts";
 import type { Usage } from "./model.ts";
 import type { Price } from "./price.ts";
 
-/** The price of a call, and whether the model's price is known; if not, `usd` is 0. */
+/** `usd` is 0 if the price is not known. */
 export interface Cost {
   usd: number;
   known: boolean;
@@ -12,9 +12,9 @@ export interface Cost {
 
 /**
  * Returns the cost of one model call. An id with a date (`anthropic/claude-sonnet-4-5-20250929`)
- * has the price of the id without it; other variants (`openai/gpt-5-pro`) have their own.
+ * costs the same as without; other variants (`openai/gpt-5-pro`) have their own price.
  *
- * @param overrides prices by model id; they take precedence over the catalogue
+ * @param overrides prices by model id, before the catalogue's
  */
 export function costUsd(
   model_id: string,
@@ -33,7 +33,7 @@ export function costUsd(
   return { usd: millionths / 1e6, known: true };
 }
 
-/** Reports whether the cost of a model's calls is known: it has a price, or costs nothing. */
+/** Reports whether a model has a price or costs nothing. */
 export function isPriced(
   model_id: string,
   catalogue: Catalogue,
@@ -46,7 +46,7 @@ export function isPriced(
 const FREE = /^(builtin|ollama)\//;
 const NOTHING: Price = { input: 0, output: 0, cache_read: 0, cache_write: 0 };
 
-/** Returns the price of a model, which the overrides or the catalogue know; otherwise undefined. */
+/** Returns the price of a model from the overrides or the catalogue, if known. */
 export function priceOf(
   id: string,
   catalogue: Catalogue,
@@ -56,7 +56,7 @@ export function priceOf(
   return price ?? (FREE.test(id) ? NOTHING : undefined);
 }
 
-/** Suffixes that do not make a name another model's. */
+/** Suffixes that do not make a different model. */
 const SAME_MODEL = /^([-@](\d{8}|\d{4}-\d{2}-\d{2}|latest|00\d))?$/;
 
 function priceIn(id: string, table: Readonly<Record<string, Price>>): Price | undefined {

@@ -1,14 +1,13 @@
 /** The wire formats of providers, and their addresses. */
 
-/** The supported wire formats. */
 export type ProviderKind = "anthropic" | "openai" | "google" | "openai-compatible";
 
-/** OpenAI's two interfaces. Other servers for its models often have chat completions only. */
+/** OpenAI's two interfaces. Compatible servers often have only chat completions. */
 export type OpenAiApi = "responses" | "chat";
 
 /**
- * Returns which of OpenAI's interfaces is used: the configured one, otherwise responses at OpenAI
- * itself, whose newer models answer nothing else, and chat completions elsewhere.
+ * Returns which interface to use: the configured one, else responses at OpenAI itself, whose newer
+ * models answer nothing else, and chat completions elsewhere.
  */
 export function openAiApi({ api, base_url }: { api?: OpenAiApi; base_url?: string }): OpenAiApi {
   if (api !== undefined) return api;
@@ -16,10 +15,7 @@ export function openAiApi({ api, base_url }: { api?: OpenAiApi; base_url?: strin
   return address === DEFAULT_URLS.openai ? "responses" : "chat";
 }
 
-/**
- * Returns a provider's base URL, without a slash at the end; undefined when there is none, or it is
- * not an HTTP address.
- */
+/** Returns a provider's HTTP base URL without a trailing slash, if it has one. */
 export function addressOf(
   { kind, base_url = DEFAULT_URLS[kind] }: { kind: ProviderKind; base_url?: string },
 ): string | undefined {

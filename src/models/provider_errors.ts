@@ -5,7 +5,7 @@ import { tooLong } from "./too_long.ts";
 
 /** What messages may mention, and what they must not contain. */
 export interface ProviderContext {
-  /** The provider's name, the part before the slash. */
+  /** The part of a model id before the slash. */
   name: string;
   base_url: string;
   /** Where the key comes from: a variable's name or a line of daemon.toml. */
@@ -27,8 +27,8 @@ export function damagedCalls(context: ProviderContext): ModelError {
 }
 
 /**
- * Recognizes an event that is not in the provider's format; undefined for any other error, and for
- * an event that carries an error of the provider.
+ * Recognizes an event that is not in the provider's format; undefined for other errors, and for an
+ * event with an error of the provider.
  */
 export function unreadable(error: unknown): { may_hold_content: boolean } | undefined {
   if (!isRecord(error)) return undefined;
@@ -39,15 +39,14 @@ export function unreadable(error: unknown): { may_hold_content: boolean } | unde
   if (error.name !== "AI_TypeValidationError") return undefined;
   const { value } = error;
   if (isRecord(value) && value.error !== undefined) return undefined;
-  // Providers add events with new names; the events of an answer have these names.
+  // Providers add new events; those of an answer have these names.
   const type = isRecord(value) ? value.type : undefined;
   return { may_hold_content: typeof type !== "string" || /^(content_block|message)/.test(type) };
 }
 
 /**
- * Converts anything that the provider's package threw, or sent as an error part, into a {@linkcode
- * ModelError}. The result has no `cause`: the package's errors contain the whole request and the
- * provider's raw answer, which may repeat the key.
+ * Converts what the provider package threw or sent as an error part. The result has no `cause`: the
+ * package's errors contain the whole request and the raw answer, which may repeat the key.
  */
 export function toModelError(error: unknown, context: ProviderContext): ModelError {
   for (let at = error, depth = 0; at instanceof Error && depth < 8; at = at.cause, depth++) {
@@ -71,7 +70,7 @@ export function toModelError(error: unknown, context: ProviderContext): ModelErr
   return inStream(error, context);
 }
 
-/** The error for a `fetch` that got no answer at all. */
+/** Returns the error for a `fetch` without any answer. */
 export function unreachable(error: unknown, context: ProviderContext): ModelError {
   const message = error instanceof Error ? error.message : String(error);
   const reason = /client error \([^)]*\): (.*)$/s.exec(message)?.[1] ?? message;
@@ -144,7 +143,7 @@ function failed(
   });
 }
 
-/** Wordings with which Azure, Anthropic and gateways refuse what their filters find. */
+/** Wordings of content filters at Azure, Anthropic and gateways. */
 const FILTERED = /\bcontent_filter\b|content[ -]filter(?:ing)? policy|content management policy/i;
 
 function filters(status: number | undefined, text: string): boolean {
@@ -173,7 +172,7 @@ function statusOf(value: unknown): number | undefined {
   return typeof number === "number" && number >= 400 && number <= 599 ? number : undefined;
 }
 
-/** The status that corresponds to an error's name; an error in mid-stream has no other. */
+/** Returns the status for an error's name; errors in mid-stream have no other. */
 function statusNamed(name: string): number | undefined {
   if (/overloaded/.test(name)) return 529;
   if (/rate_limit|insufficient_quota/.test(name)) return 429;

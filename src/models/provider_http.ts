@@ -9,7 +9,7 @@ import { addressOf } from "./provider_address.ts";
 import { type ProviderContext, unreachable } from "./provider_errors.ts";
 import type { ProviderConfig } from "./providers.ts";
 
-/** Returns the key in the header that the provider expects; no header when there is no key. */
+/** Returns the key, if any, in the provider's header. */
 export function headersOf(config: ProviderConfig): Record<string, string> {
   const headers: Record<string, string> = {};
   if (config.kind === "anthropic") headers["anthropic-version"] = "2023-06-01";
@@ -58,9 +58,9 @@ export function fetchFor(context: ProviderContext, limits: AnswerLimits): typeof
 }
 
 /**
- * Returns the provider's address, without a slash at the end.
+ * Returns the provider's address without a trailing slash.
  *
- * @throws {ModelError} when there is no address, or it is not HTTP
+ * @throws {ModelError} if it has none, or not an HTTP one
  */
 export function baseUrl(config: ProviderConfig): string {
   const address = addressOf(config);
@@ -77,8 +77,14 @@ export function baseUrl(config: ProviderConfig): string {
   );
 }
 
+/** Returns what errors of a provider mention. @throws {ModelError} like {@linkcode baseUrl} */
+export function contextOf(config: ProviderConfig): ProviderContext {
+  const { name, key_source = `api_key_env of [models.${name}] in daemon.toml` } = config;
+  return { name, base_url: baseUrl(config), key_source, secrets: secretsOf(config) };
+}
+
 /** Returns the key and the values of headers that look like one. */
-export function secretsOf(config: ProviderConfig): string[] {
+function secretsOf(config: ProviderConfig): string[] {
   const values = Object.values(config.headers ?? {})
     .map((value) => value.replace(/^(Bearer|Basic) /i, ""))
     .filter((value) => value.length >= 16);

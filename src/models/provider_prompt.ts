@@ -1,4 +1,4 @@
-/** Converts our conversation into the form that the provider packages expect. */
+/** Converts a conversation into the form that the provider packages expect. */
 
 import type {
   LanguageModelV4CallOptions,
@@ -10,31 +10,32 @@ import type {
 } from "@ai-sdk/provider";
 import { type Attachment, attachmentLine, type MediaType } from "../protocol/attachments.ts";
 import { acceptableJson, acceptableName, acceptableText, CallIds } from "./acceptable.ts";
+import { isObject } from "./loose_json.ts";
 import type { SentReasoning } from "./chat_reasoning.ts";
 import type { Message, ModelRequest, ToolCall, ToolResult } from "./model.ts";
 
 /** The differences between providers. */
 export interface Dialect {
-  /** The key under which the package reads and writes a tool call's metadata. */
+  /** The package's key for a tool call's metadata. */
   echo_key: string;
   /** Whether svc marks the prefix for the provider's cache; the others cache without marks. */
   cache_marks: boolean;
-  /** The key under which an echo has the reasoning before a call; absent: none is given back. */
+  /** The key of the reasoning before a call in its echo; absent: none goes back. */
   reasoning_key?: string;
-  /** Whether reasoning goes back in fields of messages that the package does not know. */
+  /** Whether reasoning goes back in message fields that the package does not know. */
   reasoning_fields?: true;
-  /** What the model can be given beside text. */
+  /** The media that the model accepts. */
   accepts: readonly MediaType[];
-  /** Whether the result of a call can contain files; otherwise they follow in a message. */
+  /** Whether a result can contain files; otherwise they follow in a message. */
   files_in_results: boolean;
   /** Converts a call id into one that the provider accepts. */
   call_id: (id: string) => string;
 }
 
-/** A piece of a model's reasoning, to be given back as it came. */
+/** A piece of reasoning that goes back unchanged. */
 export interface ReasoningPart {
   text: string;
-  /** The package's own, with what only the provider can read. */
+  /** The package's metadata, with what only the provider can read. */
   metadata: SharedV4ProviderOptions;
 }
 
@@ -45,10 +46,10 @@ const CACHE: SharedV4ProviderOptions = {
 };
 
 /**
- * Returns the prompt and the tools of a request. The same conversation always produces the same
- * bytes, and a longer one only appends, because the providers' caches depend on that. Three marks
- * (tools, system, the newest message) keep the stable parts cached when the rest changes. `given` is
- * what goes back in fields with each answer in the prompt, oldest first.
+ * Returns the prompt and the tools of a request. For the providers' caches, the same conversation
+ * always produces the same bytes, and a longer one only appends. Three marks (tools, system, the
+ * newest message) keep the stable parts cached. `given`: what goes back in fields with each answer,
+ * oldest first.
  */
 export function toCallOptions(
   request: ModelRequest,
@@ -78,8 +79,7 @@ export function toCallOptions(
 
 /**
  * Puts svc's own messages, and files that a result cannot contain, in front of the person's next
- * message, because some servers require the roles to alternate. If no message of the person follows,
- * they become a message of their own.
+ * message, because some servers require alternating roles. Without one they become a message.
  */
 function* joined(
   messages: ModelRequest["messages"],
@@ -120,10 +120,10 @@ function* joined(
   if (told !== "" || files.length > 0) yield toUser(files, told.trimEnd());
 }
 
-/** The files of a request, as far as its model can be given them. */
+/** The files of a request, as far as its model accepts them. */
 class Given {
   readonly #dialect: Dialect;
-  /** Undefined for a request that is about the conversation, and needs no files. */
+  /** Undefined for a request that needs no files. */
   readonly #files: ReadonlyMap<string, string> | undefined;
 
   constructor(dialect: Dialect, files: ReadonlyMap<string, string> | undefined) {
@@ -133,7 +133,7 @@ class Given {
 
   /** Whether a result contains its files. */
   inResult({ ok }: ToolResult): boolean {
-    // A failed result is marked as such only where it is a text.
+    // Only a text result can be marked as failed.
     return ok && this.#dialect.files_in_results;
   }
 
@@ -150,7 +150,7 @@ class Given {
     });
   }
 
-  /** A line for each attachment that the model is not given, and why. */
+  /** Returns a line for each attachment that the model does not get, and why. */
   lines(attachments: readonly Attachment[] = [], { all }: { all: boolean }): string[] {
     return attachments.flatMap((attachment) => {
       const { media_type, hash } = attachment;
@@ -188,14 +188,15 @@ function toAssistant(
       type: "tool-call" as const,
       toolCallId: ids.ofCall(call.call_id),
       toolName: acceptableName(call.tool),
-      input: acceptableJson(toInput(call.args)),
+      // The model can see wrapped arguments that are not an object.
+      input: acceptableJson(isObject(call.args) ? call.args : { unparsed: call.args }),
       providerOptions: toEcho(call, dialect.echo_key),
     },
   }));
   return {
     role: "assistant",
     content: [
-      // What a model thinks before its first call it thinks before its text.
+      // A model's first thoughts come before its text.
       ...(made[0]?.reasoning ?? []),
       ...(isBlank(text) ? [] : [{ type: "text" as const, text }]),
       ...made.flatMap(({ reasoning, call }, at) => at === 0 ? [call] : [...reasoning, call]),
@@ -226,7 +227,7 @@ function toResults(
   };
 }
 
-/** One text, with what is remembered first: some servers do not accept a list of texts. */
+/** One text with the memory first: some servers do not accept a list of texts. */
 function toUserText(
   { text, memory, attachments }: Extract<Message, { role: "user" }>,
   given: Given,
@@ -238,13 +239,7 @@ function toUserText(
   return memory === undefined ? whole : `${memory}\n\n${whole}`;
 }
 
-/** Arguments that are not a JSON object stay visible to the model, wrapped in an object. */
-function toInput(args: unknown): unknown {
-  const isObject = typeof args === "object" && args !== null && !Array.isArray(args);
-  return isObject ? args : { unparsed: args };
-}
-
-/** Only the metadata that this provider wrote: another provider ignores or refuses it. */
+/** Only this provider's metadata: others ignore or refuse it. */
 function toEcho(call: ToolCall, key: string): SharedV4ProviderOptions | undefined {
   const value = call.echo?.[key];
   return value === undefined ? undefined : { [key]: value } as SharedV4ProviderOptions;

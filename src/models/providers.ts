@@ -23,14 +23,14 @@ import {
 } from "./provider_errors.ts";
 import { type OpenAiApi, openAiApi, type ProviderKind } from "./provider_address.ts";
 import type { Quirks } from "./presets.ts";
-import { baseUrl, fetchFor, headersOf, secretsOf } from "./provider_http.ts";
-import type { Exchange } from "./odd_answers.ts";
+import { contextOf, fetchFor, headersOf } from "./provider_http.ts";
+import { exactFetch, type Exchange } from "./odd_answers.ts";
 import { type Dialect, type ReasoningPart, toCallOptions } from "./provider_prompt.ts";
 import { acceptedMedia } from "./vision.ts";
 
-/** The address of a provider and our credentials there. */
+/** A provider's address and our credentials there. */
 export interface ProviderConfig {
-  /** The name before the slash, e.g. "local". */
+  /** The name before the slash, such as "local". */
   name: string;
   kind: ProviderKind;
   /** Default: the provider's own address; "openai-compatible" has none. */
@@ -38,17 +38,16 @@ export interface ProviderConfig {
   /** For "openai"; default: see {@linkcode openAiApi}. */
   api?: OpenAiApi;
   api_key?: string;
-  /** Where the key comes from, such as a variable's name; used in messages when it is refused. */
+  /** Where the key comes from, for messages about a refused one. */
   key_source?: string;
-  /** Sent with every request. */
   headers?: Record<string, string>;
   /** Default: {@linkcode ANSWER_LIMITS}. */
   limits?: AnswerLimits;
   /** The model's limits in daemon.toml. */
   tokens?: LimitOverrides;
-  /** Whether its models can be given images; default: by their names. */
+  /** Whether its models accept images; default: by their names. */
   images?: boolean;
-  /** How long the model can think, if known. */
+  /** The model's levels of effort, if known. */
   efforts?: readonly Effort[];
   /** The most tokens that the model can write in an answer, if known. */
   longest_answer?: number;
@@ -63,41 +62,29 @@ interface Provider {
   dialect: Dialect;
   /** Whether it refuses calls without reasoning. */
   reasoning_required?: boolean;
-  /** The most tokens of an answer that its server was found to accept. */
+  /** The longest answer that its server was found to accept, in tokens. */
   longest_answer?: number;
-  /** Whether the end of its last answer was missing. */
+  /** Whether the last answer had no end. */
   open_end?: boolean;
   settings?: Pick<CallOptions, "maxOutputTokens" | "providerOptions" | "includeRawChunks">;
 }
 
-/** The most unreadable events that one answer may contain. */
+/** The most unreadable events in one answer. */
 const SKIPPED_MAX = 100;
-/** How long to wait for the end of the HTTP response once the model's answer is complete. */
+/** How long to wait for the end of the HTTP response after the complete answer. */
 const LINGER_MS = 250;
 
 /**
- * Creates a model of a provider. Loads the provider's package only now, not at start; neither reads
- * an environment variable.
+ * Creates a model of a provider. Loads the provider's package only now; it reads no environment
+ * variable.
  *
- * @throws {ModelError} when `base_url` is missing or not an HTTP address
+ * @throws {ModelError} if `base_url` is missing or not an HTTP address
  */
 export async function providerModel(config: ProviderConfig, model: string): Promise<Model> {
-  const base_url = baseUrl(config);
   const { efforts, tokens } = config;
   const max_output_tokens = outputLimit(`${config.name}/${model}`, tokens);
-  const context: ProviderContext = {
-    name: config.name,
-    base_url,
-    key_source: config.key_source ?? `api_key_env of [models.${config.name}] in daemon.toml`,
-    secrets: secretsOf(config),
-  };
-  const provider = await load(
-    config,
-    model,
-    base_url,
-    fetchFor(context, config.limits ?? ANSWER_LIMITS),
-    context,
-  );
+  const context = contextOf(config);
+  const provider = await load(config, model, context);
   return {
     id: `${config.name}/${model}`,
     accepts: provider.dialect.accepts,
@@ -108,7 +95,7 @@ export async function providerModel(config: ProviderConfig, model: string): Prom
   };
 }
 
-/** The token limit of an answer, if daemon.toml states how much the model accepts. */
+/** Returns the limit of an answer, if daemon.toml states how much the model accepts. */
 function outputLimit(id: string, tokens: LimitOverrides = {}): number | undefined {
   const { context_tokens, output_tokens } = tokens;
   if (context_tokens === undefined && output_tokens === undefined) return undefined;
@@ -118,22 +105,25 @@ function outputLimit(id: string, tokens: LimitOverrides = {}): number | undefine
 async function load(
   config: ProviderConfig,
   model: string,
-  baseURL: string,
-  fetch: typeof globalThis.fetch,
   context: ProviderContext,
 ): Promise<Provider> {
-  // Uses the model classes of "/internal" instead of the packages' create functions: loading those
-  // reads the environment, and even an empty OPENAI_BASE_URL makes that fail.
+  const { base_url: baseURL } = context;
+  const fetch = fetchFor(context, config.limits ?? ANSWER_LIMITS);
+  // The model classes of "/internal", not the create functions: loading those reads the
+  // environment, and even an empty OPENAI_BASE_URL makes that fail.
   const headers = headersOf(config);
-  const call_id = (id: string) => id;
   const { kind, name: provider_name, images } = config;
-  const accepts = acceptedMedia({ kind, provider: provider_name, model, images });
+  const usual: Omit<Dialect, "echo_key"> = {
+    cache_marks: false,
+    accepts: acceptedMedia({ kind, provider: provider_name, model, images }),
+    files_in_results: true,
+    call_id: (id) => id,
+  };
 
   switch (config.kind) {
     case "anthropic": {
       const { AnthropicLanguageModel } = await import("../sdk/anthropic.ts");
       const { AnthropicAnswer } = await import("./anthropic_wire.ts");
-      const { exactFetch } = await import("./odd_answers.ts");
       return {
         language: ({ lost }) =>
           new AnthropicLanguageModel(model, {
@@ -143,17 +133,16 @@ async function load(
             fetch: exactFetch(fetch, context, () => new AnthropicAnswer((it) => lost.push(it))),
           }),
         dialect: {
+          ...usual,
           echo_key: "anthropic",
           cache_marks: true,
           reasoning_key: `anthropic/reasoning/${model}`,
-          accepts,
-          files_in_results: true,
           // The conversation may have begun with a provider that allows other ids.
           call_id: (id) => id.replace(/[^a-zA-Z0-9_-]/g, "_"),
         },
         settings: {
-          // The API requires it. The package knows the limits of some models and stays below them;
-          // for the others it would ask for 4096 tokens, too few to write a file.
+          // The API requires it. The package knows only some models' limits; for the others it
+          // would ask for 4096 tokens, too few to write a file.
           maxOutputTokens: Math.min(OUTPUT_MAX, config.longest_answer ?? OUTPUT_MAX),
           // Arguments are used only when complete, so the API should check that they are JSON.
           providerOptions: { anthropic: { toolStreaming: false } },
@@ -165,7 +154,6 @@ async function load(
       const responses = openAiApi(config) === "responses";
       const Language = responses ? sdk.OpenAIResponsesLanguageModel : sdk.OpenAIChatLanguageModel;
       const { exactChat } = await import("./chat_wire.ts");
-      const { exactFetch } = await import("./odd_answers.ts");
       const { ResponsesAnswer } = await import("./responses_wire.ts");
       const exact = (exchange: Exchange) =>
         responses
@@ -180,17 +168,15 @@ async function load(
             fetch: exact(exchange),
           }),
         dialect: {
+          ...usual,
           echo_key: "openai",
-          cache_marks: false,
-          accepts,
           files_in_results: responses,
-          call_id,
           // Only the model that wrote it can read it.
           ...(responses
             ? { reasoning_key: `openai/reasoning/${model}` }
             : { reasoning_key: `${provider_name}/reasoning/${model}`, reasoning_fields: true }),
         },
-        // The server keeps nothing: each request carries the whole conversation, which can so move
+        // The server keeps nothing: each request carries the whole conversation, which can move
         // between providers.
         settings: {
           providerOptions: { openai: { store: false } },
@@ -202,7 +188,6 @@ async function load(
     case "google": {
       const { GoogleLanguageModel } = await import("../sdk/google.ts");
       const { GoogleAnswer } = await import("./google_wire.ts");
-      const { exactFetch } = await import("./odd_answers.ts");
       const reader = ({ lost, open_end }: Exchange) =>
         new GoogleAnswer({
           accepts_open_end: open_end.before,
@@ -220,11 +205,8 @@ async function load(
             generateId: () => `call_${crypto.randomUUID().replaceAll("-", "")}`,
           }),
         dialect: {
+          ...usual,
           echo_key: "google",
-          cache_marks: false,
-          accepts,
-          files_in_results: true,
-          call_id,
         },
       };
     }
@@ -232,8 +214,8 @@ async function load(
       const { OpenAICompatibleChatLanguageModel } = await import("../sdk/openai_compatible.ts");
       const { exactChat } = await import("./chat_wire.ts");
       const { no_stream_options, reasoning_back, short_call_ids } = config.quirks ?? {};
-      // The key of the package's metadata is the package's own name, so it cannot be the configured
-      // name; nor "openaiCompatible", because the package copies that metadata into the request.
+      // A fixed name: the package copies the metadata under "openaiCompatible" into the request,
+      // and does not use the configured name.
       const name = "compatible";
       return {
         language: (exchange) =>
@@ -245,11 +227,10 @@ async function load(
             includeUsage: no_stream_options !== true,
           }),
         dialect: {
+          ...usual,
           echo_key: name,
-          cache_marks: false,
-          accepts,
           files_in_results: false,
-          call_id: short_call_ids ? shortCallId : call_id,
+          call_id: short_call_ids ? shortCallId : usual.call_id,
           reasoning_key: `${provider_name}/reasoning/${model}`,
           reasoning_fields: true,
         },
@@ -259,7 +240,7 @@ async function load(
   }
 }
 
-/** Returns nine letters and digits for a call id, always the same ones. */
+/** Returns the nine letters and digits that stand for a call id. */
 function shortCallId(id: string): string {
   if (/^[a-zA-Z0-9]{9}$/.test(id)) return id;
   // FNV-1a, 64 bits.
@@ -270,7 +251,7 @@ function shortCallId(id: string): string {
   return hash.toString(36).padStart(9, "0").slice(-9);
 }
 
-/** Streams an answer; if the server does not allow one so long, asks for a shorter one. */
+/** Streams an answer; asks for a shorter one if the server requires that. */
 async function* allowed(
   provider: Provider,
   request: ModelRequest,
@@ -319,15 +300,17 @@ async function* stream(
     const exchange: Exchange = { given, required, lost: [], open_end };
     const answer = await provider.language(exchange).doStream({
       ...provider.settings,
-      ...limitOf(request),
+      ...(request.max_output_tokens === undefined
+        ? {}
+        : { maxOutputTokens: request.max_output_tokens }),
       ...(request.effort === undefined ? {} : { reasoning: request.effort }),
       ...options,
       abortSignal: connection.signal,
     });
     reader = answer.stream.getReader();
 
-    // The packages also pass on the calls of an answer that was cut, with half of their arguments.
-    // So calls wait for the end; nobody could run them earlier anyway.
+    // Calls wait for the end, because the packages also pass on the calls of a cut answer, with
+    // half of their arguments.
     const calls: ToolCall[] = [];
     const reasoning = new ReasoningParts();
     let skipped = 0;
@@ -383,14 +366,10 @@ async function* stream(
     throw toModelError(error, context);
   } finally {
     request.signal.removeEventListener("abort", abort);
-    // Closes the connection of an unfinished answer; a finished one has no connection to close.
+    // Closes the connection of an unfinished answer; a finished one has none.
     connection.abort();
     reader?.cancel().catch(() => {});
   }
-}
-
-function limitOf({ max_output_tokens: maxOutputTokens }: ModelRequest) {
-  return maxOutputTokens === undefined ? {} : { maxOutputTokens };
 }
 
 /** Reads to the end of the HTTP response, so that its connection can be reused. */
@@ -452,7 +431,7 @@ function isReasoning(part: LanguageModelV4StreamPart): part is ReasoningDelta {
     part.type === "reasoning-end";
 }
 
-/** The reasoning before a call, as the provider's package reports it, piece by piece. */
+/** The reasoning before a call, from the package's pieces. */
 class ReasoningParts {
   readonly #open = new Map<string, ReasoningPart>();
   #ended: ReasoningPart[] = [];
@@ -472,13 +451,13 @@ class ReasoningParts {
   }
 
   /**
-   * The parts that ended since the last call, if the provider sealed them: it takes back nothing
-   * that somebody else could have written.
+   * Returns the parts that ended since the last call and are sealed: the provider takes back only
+   * its own.
    */
   take(): ReasoningPart[] {
     const ended = this.#ended;
     this.#ended = [];
-    // Several parts of OpenAI's are one item, which is sealed at its end.
+    // Several of OpenAI's parts form one item, which is sealed at its end.
     const items = ended.filter(isSealed).map(({ metadata }) => metadata.openai?.itemId);
     return ended.filter((part) =>
       isSealed(part) ||
@@ -500,7 +479,7 @@ function merged(
   return Object.fromEntries(names.map((name) => [name, { ...before[name], ...more[name] }]));
 }
 
-/** Text that is not JSON stays a string; the tool's validation then reports it to the model. */
+/** Text that is not JSON stays a string; the tool's validation reports it to the model. */
 function toArgs(input: string): unknown {
   if (input.trim() === "") return {};
   for (const text of [input, withEscapes(input)]) {
@@ -516,8 +495,8 @@ function toArgs(input: string): unknown {
 type LanguageFinish = Extract<LanguageModelV4StreamPart, { type: "finish" }>["finishReason"];
 
 /**
- * Reads how an answer in OpenAI's responses format ended. After an event that it could not read, the
- * package reports an error whatever follows.
+ * Reads how an answer in OpenAI's responses format ended. After an unreadable event, the package
+ * always reports an error.
  */
 function closingReason(event: unknown): LanguageFinish | undefined {
   const { type, response } = (event ?? {}) as {
@@ -550,7 +529,7 @@ function toFinish(
   return {
     type: "finish",
     usage: {
-      // The packages count cached tokens as part of the total, even where the API does not.
+      // The packages include cached tokens in the total, even where the API does not.
       tokens_in: inputTokens.total ?? 0,
       tokens_out: outputTokens.total ?? 0,
       tokens_cached: inputTokens.cacheRead ?? 0,
@@ -565,7 +544,7 @@ function reasonOf(
   has_calls: boolean,
 ): FinishReason {
   if (unified === "length") return "length";
-  // Anthropic names a refusal; OpenAI marks its text and ends the answer as any other.
+  // Anthropic names a refusal; OpenAI marks its text and ends the answer normally.
   if (unified === "content-filter") {
     return /^(refusal|stop|)$/.test(raw ?? "") ? "refused" : "filtered";
   }

@@ -14,24 +14,23 @@ import type { ProviderConfig } from "./providers.ts";
 import type { modelEntrySchema, modelOverridesSchema } from "../protocol/schemas/model_entry.ts";
 import type { providerInfoSchema } from "../protocol/schemas/models.ts";
 
-/** What daemon.toml says of models; it overrides what is known of them. */
+/** Model settings of daemon.toml. */
 export type ModelOverrides = z.output<ReturnType<typeof modelOverridesSchema>>;
 
 /** `[models.<name>]` in daemon.toml. */
 export type ModelEntry = z.output<ReturnType<typeof modelEntrySchema>>;
 
-/** The inputs of a {@linkcode ModelRegistry}. */
 export interface ModelRegistryOptions {
   /** By name; an entry with the name of a known provider replaces it. */
   models: Readonly<Record<string, ModelEntry>>;
   env: (name: string) => string | undefined;
   /** The keys of `svc login`; a key in the environment comes first. Default: none. */
   keys?: { get(provider: string): SavedKey | undefined };
-  /** Called with every key that is found, so that it can be masked. */
+  /** Called with each key that is found, to mask it. */
   onKey?(api_key: string): void;
-  /** Waited for before a model is given out. */
+  /** Awaited before a model is returned. */
   prepare?(): Promise<void>;
-  /** What is known of models; undefined before the first was prepared. */
+  /** Undefined until the first model was prepared. */
   catalogue?(): Catalogue | undefined;
   /** `default_model` in daemon.toml. */
   default_model?: string;
@@ -39,26 +38,23 @@ export interface ModelRegistryOptions {
   limits?: AnswerLimits;
   /** Creates the model for `builtin/toolbelt`. */
   builtin(): Model | Promise<Model>;
-  /** Returns why the agent `acp/<name>` cannot be started; undefined when it can. */
+  /** Returns why the agent `acp/<name>` cannot be started, if so. */
   agentProblem(name: string): string | undefined;
 }
 
-/** A provider as `list` shows it. */
 export type ProviderInfo = z.output<ReturnType<typeof providerInfoSchema>>;
 
 /** A provider with its address and its key's origin. */
 export interface ProviderDetails extends ProviderInfo {
-  /** Its base URL, which the embedded model does not have. */
+  /** Its base URL; the embedded model has none. */
   address?: string;
   /** The variables that can hold its key. */
   key_env?: readonly string[];
-  /** Where its key comes from, if it has one. */
   key_from?: KeySource;
   /** Why its saved key is not used. */
   key_problem?: string;
 }
 
-/** Where a key comes from. */
 export type KeySource = "environment" | "login";
 
 /** How to reach a provider. */
@@ -75,19 +71,18 @@ const TOOLS_MAX: Record<ProviderKind, number> = {
   anthropic: Infinity,
 };
 
-/** What is known of a model. */
 export interface ModelDescription {
-  /** What daemon.toml says. */
+  /** From daemon.toml. */
   overrides: ModelOverrides;
-  /** What the catalogue says. */
+  /** From the catalogue. */
   facts: ModelFacts;
-  /** Whether it can be given images; undefined where only its name tells. */
+  /** Whether it accepts images; undefined: judge by its name. */
   images?: boolean;
 }
 
 /** A model id that cannot be used; the message says which can and how to configure more. */
 export class UnknownModel extends SvcError {
-  /** The message without what can be used instead. */
+  /** The message without the advice. */
   readonly problem: string;
 
   constructor(problem: string, advice?: string) {
@@ -96,17 +91,17 @@ export class UnknownModel extends SvcError {
   }
 }
 
-/** A provider as it is configured, without its key. */
+/** A configured provider without its key. */
 interface Stated {
   kind: ProviderKind;
   base_url?: string;
-  /** At least one of these variables must be set, or a key saved; an empty list: no key is needed. */
+  /** One of these variables, or a saved key, is required; empty: no key is needed. */
   key_env: readonly string[];
 }
 
 interface Key {
   api_key?: string;
-  /** In messages: where the key comes from, or would come from. */
+  /** For messages: where the key comes from, or would come from. */
   key_source?: string;
   key_from?: KeySource;
   key_problem?: string;
@@ -120,11 +115,11 @@ const MODELS_KEPT = 32;
 
 /**
  * Finds models by their id, `<provider>/<model>`. Reads environment variables only when needed, so
- * a key that is set later takes effect.
+ * that a key that is set later takes effect.
  */
 export class ModelRegistry {
   readonly #options: ModelRegistryOptions;
-  /** Models by their settings; kept because the packages build all their schemas for each model. */
+  /** By settings; kept because the packages build all their schemas for each model. */
   readonly #made = new Map<string, Promise<Model>>();
 
   constructor(options: ModelRegistryOptions) {
@@ -134,11 +129,11 @@ export class ModelRegistry {
   /**
    * Returns the model with that id.
    *
-   * @throws {UnknownModel} when the provider is unknown or lacks its key
-   * @throws {ModelError} when the provider's configured address is invalid
+   * @throws {UnknownModel} if the provider is unknown or lacks its key
+   * @throws {ModelError} if the provider's configured address is invalid
    */
   async resolve(id: string): Promise<Model> {
-    // A newer catalogue says nothing of the built-in model.
+    // A newer catalogue does not change the built-in model.
     const { prepare, catalogue, builtin } = this.#options;
     if (id !== BUILTIN || catalogue?.() === undefined) await prepare?.();
     if (id === BUILTIN) return await builtin();
@@ -156,7 +151,7 @@ export class ModelRegistry {
     return await made;
   }
 
-  /** Reports whether an id is that of the embedded instruction language, which cannot reason. */
+  /** Reports whether an id is the embedded instruction language, which cannot reason. */
   isBuiltin(id: string): boolean {
     return id === BUILTIN;
   }
@@ -169,7 +164,7 @@ export class ModelRegistry {
     return !this.isBuiltin(id) && acpName(id) === undefined;
   }
 
-  /** Returns the small model of a model's provider; undefined where none is known or configured. */
+  /** Returns the small model of a model's provider, if known or configured. */
   smallId(id: string): string | undefined {
     const provider = id.slice(0, id.indexOf("/"));
     const known = this.#isPreset(provider) ? presetOf(provider)?.small : undefined;
@@ -203,11 +198,11 @@ export class ModelRegistry {
     }
     const name = id.slice(0, slash);
     const model = id.slice(slash + 1);
-    const { known: _, ...config } = this.#target(name, `/${model}`, undefined, model);
+    const { known: _, ...config } = this.target(name, undefined, model);
     return { config, model };
   }
 
-  /** Returns what is known of a model, by daemon.toml and by the catalogue. */
+  /** Returns what daemon.toml and the catalogue say about a model. */
   describe(id: string): ModelDescription {
     const slash = id.indexOf("/");
     const name = id.slice(0, slash);
@@ -217,14 +212,14 @@ export class ModelRegistry {
     const own = Object.hasOwn(by_name, model) ? by_name[model] : {};
     const { context_tokens, output_tokens, images, efforts } = { ...all, ...own };
     const catalogue = this.#options.catalogue?.();
-    // Of a model that runs elsewhere only its limits are the same.
+    // A model that runs elsewhere has only the same limits.
     const { context_tokens: made_context, output_tokens: made_output } = catalogue?.madeAs(id) ??
       {};
     const facts = catalogue?.facts(id) ?? {
       ...(made_context === undefined ? {} : { context_tokens: made_context }),
       ...(made_output === undefined ? {} : { output_tokens: made_output }),
     };
-    // A compatible server may run a model of any name without its part that sees.
+    // A compatible server may run any model without its vision part.
     const other = !this.#isPreset(name) && this.#stated(name)?.kind === "openai-compatible";
     return {
       overrides: { context_tokens, output_tokens, images, efforts },
@@ -241,18 +236,15 @@ export class ModelRegistry {
   /**
    * Returns how to reach a provider.
    *
-   * @param api_key a key to use instead of the configured one
-   * @throws {UnknownModel} when the provider is unknown or lacks its key
+   * @param api_key replaces the configured key
+   * @throws {UnknownModel} if the provider is unknown or lacks its key
    */
-  target(name: string, api_key?: string): ProviderTarget {
-    return this.#target(name, "", api_key);
-  }
-
-  #target(name: string, rest: string, api_key?: string, model = ""): ProviderTarget {
+  target(name: string, api_key?: string, model = ""): ProviderTarget {
     const stated = this.#stated(name);
     if (stated === undefined) {
       const nearest = closestString(name, this.#names());
-      const hint = isNear(name, nearest) ? ` (did you mean "${nearest}${rest}"?)` : "";
+      const near = levenshteinDistance(name, nearest) <= 2;
+      const hint = near ? ` (did you mean "${nearest}${model && `/${model}`}"?)` : "";
       throw new UnknownModel(`unknown model provider "${name}"${hint}`, this.#advice());
     }
     const key: Key = api_key === undefined
@@ -285,8 +277,8 @@ export class ModelRegistry {
   }
 
   /**
-   * Returns `default_model`, otherwise a model of the first provider with a credential, otherwise
-   * the embedded one.
+   * Returns `default_model`, else a model of the first provider with a credential, else the
+   * embedded one.
    */
   defaultId(): string {
     if (this.#options.default_model !== undefined) return this.#options.default_model;
@@ -299,10 +291,9 @@ export class ModelRegistry {
   }
 
   /**
-   * Returns the default model of a provider: `default_model` if it is one of this provider,
-   * otherwise the provider's own default.
+   * Returns `default_model` if it is this provider's, else the provider's own default.
    *
-   * @throws {UnknownModel} when there is no such provider, or it has no default model
+   * @throws {UnknownModel} if there is no such provider, or it has no default model
    */
   defaultIdOf(provider: string): string {
     const { default_model } = this.#options;
@@ -323,7 +314,7 @@ export class ModelRegistry {
     return this.details().map(({ provider, kind, configured }) => ({ provider, kind, configured }));
   }
 
-  /** Lists every provider that an id can name, with its address and its key's origin. */
+  /** As {@linkcode list}, with addresses and key origins. */
   details(): ProviderDetails[] {
     return this.#names().map((name) => {
       const provider = this.#provider(name);
@@ -368,7 +359,7 @@ export class ModelRegistry {
       ? own?.key_env ?? []
       : [];
     const address = base_url ?? (preset && this.#presetUrl(name, preset));
-    // Without its own address, the key would go to the one that the wire format has by default.
+    // Without its own address, the key would go to the wire format's default address.
     const placed = preset?.path === undefined ? address : withPath(address ?? "", preset.path);
     return { kind: used, base_url: placed, key_env };
   }
@@ -414,10 +405,7 @@ export class ModelRegistry {
     };
   }
 
-  /**
-   * Reads a variable. An empty one counts as unset; a trailing newline is removed, because a header
-   * cannot contain it.
-   */
+  /** Reads a variable. An empty one counts as unset; a header cannot contain a trailing newline. */
   #env(name: string): string | undefined {
     return this.#options.env(name)?.trim() || undefined;
   }
@@ -463,7 +451,7 @@ function ollamaUrl(host: string | undefined): string {
   const match = /^(\[[^\]]*\]|[^:]*)(?::(\d+))?$/.exec(authority);
   const name = match?.[1] || "127.0.0.1";
   const default_port = host?.includes("://") ? (scheme === "https" ? "443" : "80") : "11434";
-  // The wildcard address of a server is not an address to call.
+  // A server's wildcard address cannot be called.
   const callable = name === "0.0.0.0" ? "127.0.0.1" : name === "[::]" ? "[::1]" : name;
   return `${scheme}://${callable}:${match?.[2] ?? default_port}/v1`;
 }
@@ -481,8 +469,4 @@ function didYouMean(given: string, ids: readonly string[]): string {
     })
     .reduce((best, next) => next.distance < best.distance ? next : best);
   return near.distance <= Math.max(2, word.length / 3) ? ` (did you mean "${near.id}"?)` : "";
-}
-
-function isNear(word: string, other: string): boolean {
-  return levenshteinDistance(word, other) <= 2;
 }

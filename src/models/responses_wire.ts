@@ -1,14 +1,14 @@
 /**
- * Answers in the format of OpenAI's responses as servers really send them: items without a status or
- * an id, items that are told only at their end, other names for the end, answers in one piece. The
- * package that reads them drops a call for a missing member.
+ * OpenAI's responses format as servers send it: items without a status or an id, or only at their
+ * end, other names for the end, answers in one piece. The package would drop a call for a missing
+ * member.
  */
 import { isObject, type Json, numbersIn, parsed } from "./loose_json.ts";
 import type { AnswerReader } from "./odd_answers.ts";
 
-/** The items of an answer to a request without tools of the provider's own. */
+/** The items of an answer without the provider's own tools. */
 const ITEMS = new Set(["message", "reasoning", "function_call"]);
-/** How an answer ends, in the names that servers have for it. */
+/** The end of an answer, by the servers' names for it. */
 const ENDS: Readonly<Record<string, string>> = {
   "response.completed": "response.completed",
   "response.done": "response.completed",
@@ -21,23 +21,21 @@ interface Open {
   id: string;
   call_id: string;
   name: string;
-  /** Arguments so far. */
   args: string;
 }
 
-/** One answer, event by event. */
 export class ResponsesAnswer implements AnswerReader {
   readonly #onLost: (what: string) => void;
-  /** By index; an item that is left out has none. */
+  /** By index; undefined for an item that is left out. */
   readonly #open = new Map<number, Open | undefined>();
-  /** Ids of the items that have come to their end. */
+  /** Ids of ended items. */
   readonly #done = new Set<string>();
   #next = 0;
   #begun = false;
   #said = "";
   #ended = false;
 
-  /** @param onLost is told what of an answer cannot be used */
+  /** @param onLost called with each unusable part of the answer */
   constructor(onLost: (what: string) => void) {
     this.#onLost = onLost;
   }
@@ -75,7 +73,8 @@ export class ResponsesAnswer implements AnswerReader {
   }
 
   whole(answer: Json): string[] {
-    return [...this.#begin(answer), ...this.#end(endOf(answer), answer)];
+    const end = answer.status === "incomplete" ? "response.incomplete" : "response.completed";
+    return [...this.#begin(answer), ...this.#end(end, answer)];
   }
 
   end(): string[] {
@@ -180,7 +179,7 @@ export class ResponsesAnswer implements AnswerReader {
     })];
   }
 
-  /** Ends the answer, with the items that were not told before. */
+  /** Ends the answer with the items that did not come before. */
   #end(type: string, given: unknown): string[] {
     if (this.#ended) return [];
     this.#ended = true;
@@ -225,10 +224,6 @@ export class ResponsesAnswer implements AnswerReader {
   #last(type: string): number {
     return [...this.#open].findLast(([, it]) => it?.type === type)?.[0] ?? this.#next;
   }
-}
-
-function endOf({ status }: Json): string {
-  return status === "incomplete" ? "response.incomplete" : "response.completed";
 }
 
 function textOf(value: unknown): string | undefined {

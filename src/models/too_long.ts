@@ -1,9 +1,9 @@
-/** Tells from the words of a provider that it found a conversation too long, and what its limit is. */
+/** Recognizes a provider's refusal of a conversation that is too long, and its limit. */
 import type { TooLong } from "./model.ts";
 
-/** Statuses with which providers and local servers refuse a conversation that is too long. */
+/** Statuses of such refusals by providers and local servers. */
 const STATUS: ReadonlySet<number | undefined> = new Set([undefined, 400, 413, 422, 500]);
-/** Wordings of providers, gateways and local servers; whose they are is in the test. */
+/** Wordings of providers, gateways and local servers; the test names them. */
 const WORDS = new RegExp(
   [
     "context_length_exceeded|exceed_context_size|request_too_large|string_above_max_length",

@@ -1,7 +1,7 @@
 /**
  * `builtin/toolbelt`, the embedded default (contract.md section 8): no key, no network,
- * deterministic. It reads a line-by-line instruction language and runs each instruction with the
- * same tools, approvals and journal as any model.
+ * deterministic. It runs a line-by-line instruction language with the same tools, approvals and
+ * journal as any model.
  */
 import { CATEGORIES } from "../protocol/memory.ts";
 import type { Message, Model, ModelPart, ModelRequest, ToolCall, ToolResult } from "./model.ts";
@@ -11,7 +11,7 @@ const ADVICE = `\
 To use a model, save its API key with \`svc login\`, or add [models.<name>] to daemon.toml.
 \`svc models\` lists the models, and \`svc chat -m <provider>/<model>\` selects one.`;
 
-/** The answer to `help` and to instructions that it does not understand. */
+/** The answer to `help` and to unknown instructions. */
 export const HELP =
   `This is builtin/toolbelt. It is not a model: it runs instructions, one per line:
 
@@ -33,7 +33,7 @@ export const HELP =
 
 ${ADVICE}`;
 
-/** Changes the commands in what the embedded model says about other models; no other text. */
+/** Changes the commands in the advice about other models, and no other text. */
 export function withNames(text: string, named: (advice: string) => string): string {
   return text.replace(ADVICE, () => named(ADVICE));
 }
@@ -46,16 +46,16 @@ const PATH_AND_TEXTS = new RegExp(`^(\\S+)${STRING}${STRING}$`);
 /** An optional category, and the text to remember. */
 const REMEMBERED = new RegExp(`^(?:(${CATEGORIES.join("|")}):\\s*)?(.*)$`);
 
-/** An instruction read from a message. */
+/** An instruction in a message. */
 export type Instruction =
   | { tool: string; args: Record<string, unknown> }
   | { help: true }
   | { problem: string };
 
 /**
- * Reads the instructions of a message. Blank lines and lines that start with `#` are skipped.
+ * Reads the instructions of a message, without blank lines and lines that start with `#`.
  *
- * @returns the instructions in order; a `problem` names the line that was not understood.
+ * @returns a `problem` names an unknown line
  */
 export function parseInstructions(text: string): Instruction[] {
   const lines = text.split(/\r?\n/);
@@ -134,7 +134,7 @@ function instruction(
   return undefined;
 }
 
-/** Splits a path from the JSON strings after it; no `texts` when there are none. */
+/** Splits a path from the JSON strings after it, if there are any. */
 function quoted(rest: string, form: RegExp): { path: string; texts?: string[] } {
   const match = rest.match(form);
   if (match === null) return { path: rest };
@@ -146,11 +146,7 @@ function quoted(rest: string, form: RegExp): { path: string; texts?: string[] } 
   }
 }
 
-/**
- * Creates the embedded model.
- *
- * @param newCallId returns a new id for each call
- */
+/** Creates the embedded model. @param newCallId returns a new id for each call */
 export function toolbelt(newCallId: () => string): Model {
   return {
     id: "builtin/toolbelt",

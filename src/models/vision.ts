@@ -1,12 +1,9 @@
-/** Which models can be given images and PDF documents. */
+/** Which models accept images and PDF documents. */
 import type { MediaType } from "../protocol/attachments.ts";
 import { byNameStart } from "./limits.ts";
 import type { ProviderKind } from "./provider_address.ts";
 
-/**
- * For models that the catalogue does not have: by the beginning of the model's name; the longest match
- * wins.
- */
+/** For models that the catalogue lacks, by the longest matching start of the name. */
 const SEES: Readonly<Record<string, boolean>> = {
   "claude-": true,
   "claude-2": false,
@@ -49,23 +46,23 @@ export interface VisionOptions {
   /** The provider's name in model ids. */
   provider: string;
   model: string;
-  /** What daemon.toml or the catalogue says; default: by the model's name. */
+  /** From daemon.toml or the catalogue; default: by the model's name. */
   images?: boolean;
 }
 
-/** Returns what a model can be given beside text. */
+/** Returns the media that a model accepts. */
 export function acceptedMedia(
   { kind, provider, model, images = seesByName(model) }: VisionOptions,
 ): readonly MediaType[] {
   if (!images) return [];
-  // Gemini knows no GIF.
+  // Gemini does not accept GIF.
   const types = kind === "google" ? IMAGES.filter((type) => type !== "image/gif") : IMAGES;
   // Of the compatible servers, only OpenRouter is known to read documents.
   const documents = kind !== "openai-compatible" || provider === "openrouter";
   return documents ? [...types, "application/pdf"] : types;
 }
 
-/** Reports whether a model of that name can be given images. */
+/** Reports whether a model of that name accepts images. */
 export function seesByName(model: string): boolean {
   return byNameStart(model, SEES) ?? false;
 }

@@ -1,4 +1,3 @@
-/** Gathers what the checks look at, and runs them. */
 import { readDiscovery } from "../../client/discovery.ts";
 import { daemonStatus } from "../../client/status.ts";
 import { readConfig } from "../../config/read.ts";
@@ -14,7 +13,7 @@ import { tasks } from "./task_check.ts";
 import { browser, fileTools, git, limits, models, sandbox } from "./tool_checks.ts";
 import { toolServers } from "./tool_server_check.ts";
 
-/** In the order in which they are shown, by the name of what is looked at. */
+/** In the order in which they are shown, by what they examine. */
 const CHECKS: readonly [name: string, check: Check][] = [
   ["versions", versions],
   ["service", service],
@@ -35,12 +34,12 @@ const CHECKS: readonly [name: string, check: Check][] = [
   ["browser", browser],
 ];
 
-/** Examines the daemon of these paths and what it needs. Nothing is changed. */
+/** Examines the daemon of these paths and what it needs. Changes nothing. */
 export async function examine(paths: HomePaths, env: Env): Promise<Finding[]> {
   const patient = await gather(paths, env);
   return await Promise.all(CHECKS.map(async ([name, check]) => {
     try {
-      return await check(patient);
+      return { name, ...await check(patient) };
     } catch (error) {
       return { name, status: "fail", message: `cannot be checked: ${messageOf(error)}` };
     }

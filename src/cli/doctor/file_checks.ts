@@ -1,21 +1,16 @@
-/** Checks of what lies on the disk: modes, configuration, journals, free space. */
+/** Checks of files: modes, configuration, journals, free space. */
 import { dirname, join } from "@std/path";
 import { SvcError } from "../../protocol/errors.ts";
 import { checkPrivate, exists } from "../../os/files.ts";
 import { readLines } from "../../os/lines.ts";
 import { runProgram } from "../../os/program.ts";
 import { BadRecord, decodeRecord } from "../../session/record.ts";
-import { type Finding, type Patient, workdirsOf } from "./check.ts";
+import { type CheckResult, type Patient, workdirsOf } from "./check.ts";
 
-/** The home, and the owner and mode of every file of ours in it (contract.md section 1). */
-export function files({ paths }: Patient): Finding {
-  const name = "files";
+/** Checks owner and mode of the home and of every file of svc in it (contract.md section 1). */
+export function files({ paths }: Patient): CheckResult {
   if (!exists(paths.home)) {
-    return {
-      name,
-      status: "ok",
-      message: `${paths.home} does not exist yet; the daemon creates it`,
-    };
+    return { status: "ok", message: `${paths.home} does not exist yet; the daemon creates it` };
   }
   const inside = [paths.bus, paths.anchors].map(below);
   const dirs = [
@@ -55,21 +50,15 @@ export function files({ paths }: Patient): Finding {
   for (const path of dirs) check(path, 0o700, "dir");
   for (const path of ours) check(path, 0o600, "file");
   if (problems.length === 0) {
-    return {
-      name,
-      status: "ok",
-      message: `${paths.home}: ${checked} files and directories are private`,
-    };
+    return { status: "ok", message: `${paths.home}: ${checked} files and directories are private` };
   }
   return {
-    name,
     status: "fail",
     message: problems.map(({ message }) => message).join("; "),
     hint: problems.map(({ hint }) => hint).join("\n"),
   };
 }
 
-/** Everything below a directory; anything that is no directory counts as a file. */
 function below(dir: string): { dirs: string[]; files: string[] } {
   const dirs: string[] = [];
   const files: string[] = [];
@@ -86,7 +75,7 @@ function below(dir: string): { dirs: string[]; files: string[] } {
   return { dirs, files };
 }
 
-/** None of a directory that cannot be read: its own mode is the problem. */
+/** Empty for an unreadable directory: its own mode is the problem. */
 function entriesOf(dir: string): Deno.DirEntry[] {
   try {
     return [...Deno.readDirSync(dir)];
@@ -95,22 +84,19 @@ function entriesOf(dir: string): Deno.DirEntry[] {
   }
 }
 
-/** `daemon.toml`. */
-export function config({ paths, config_problem, config_hint }: Patient): Finding {
-  const name = "config";
+/** Checks `daemon.toml`. */
+export function config({ paths, config_problem, config_hint }: Patient): CheckResult {
   if (config_problem !== undefined) {
-    return { name, status: "fail", message: config_problem, hint: config_hint };
+    return { status: "fail", message: config_problem, hint: config_hint };
   }
   const message = exists(paths.config) ? `${paths.config} is valid` : "all defaults";
-  return { name, status: "ok", message };
+  return { status: "ok", message };
 }
 
-/** The journals of the sessions in the index. */
-export async function journals({ paths, index, index_problem }: Patient): Promise<Finding> {
-  const name = "journals";
+/** Checks the journals of the sessions in the index. */
+export async function journals({ paths, index, index_problem }: Patient): Promise<CheckResult> {
   if (index_problem !== undefined) {
     return {
-      name,
       status: "warn",
       message: `${paths.index} ${index_problem}`,
       hint: "the next start of the daemon rebuilds it from the journals",
@@ -123,17 +109,16 @@ export async function journals({ paths, index, index_problem }: Patient): Promis
     if (problem !== undefined) unreadable.push(`${id} ${problem} (${journal_path})`);
   }
   if (unreadable.length === 0) {
-    return { name, status: "ok", message: `all ${entries.length} sessions can be read` };
+    return { status: "ok", message: `all ${entries.length} sessions can be read` };
   }
   return {
-    name,
     status: "fail",
     message: `${unreadable.length} of ${entries.length} cannot be read: ${unreadable.join("; ")}`,
     hint: "the files were not changed; other sessions are not affected",
   };
 }
 
-/** What keeps a journal from being read; a torn last line does not. The file is not changed. */
+/** Returns why a journal cannot be read. A torn last line is no problem. Changes nothing. */
 export async function journalProblem(path: string): Promise<string | undefined> {
   let last_seq: number | undefined;
   let problem: string | undefined;
@@ -169,8 +154,8 @@ const MIB = 1024 * 1024;
 const WARN_BYTES = 1024 * MIB;
 const FAIL_BYTES = 100 * MIB;
 
-/** Free space of the home and of the sessions' directories. */
-export async function disk(patient: Patient): Promise<Finding> {
+/** Checks the free space of the home and of the sessions' directories. */
+export async function disk(patient: Patient): Promise<CheckResult> {
   const workdirs = workdirsOf(patient);
   const wanted = [patient.paths.home, ...workdirs];
   const there = [...new Set(wanted.map(nearestVisible))];
@@ -183,7 +168,7 @@ interface FileSystem {
   free_bytes: number;
 }
 
-/** The file systems that `df -Pk` lists, each once. */
+/** Returns the file systems that `df -Pk` lists, each once. */
 export function parseDf(text: string): FileSystem[] {
   const found = new Map<string, number>();
   for (const line of text.split("\n").slice(1)) {
@@ -193,22 +178,21 @@ export function parseDf(text: string): FileSystem[] {
   return [...found].map(([mount, free_bytes]) => ({ mount, free_bytes }));
 }
 
-/** Says how much is free, and whether that will do. */
-export function judgeDisk(systems: readonly FileSystem[]): Finding {
-  const name = "disk";
+/** Reports the free space, and whether it is enough. */
+export function judgeDisk(systems: readonly FileSystem[]): CheckResult {
   if (systems.length === 0) {
-    return { name, status: "warn", message: "unknown, because df does not work here" };
+    return { status: "warn", message: "unknown, because df does not work here" };
   }
   const least = Math.min(...systems.map(({ free_bytes }) => free_bytes));
   const message = systems.map(({ mount, free_bytes }) =>
     `${(free_bytes / (1024 * MIB)).toFixed(1)} GiB free at ${mount}`
   ).join(", ");
-  if (least >= WARN_BYTES) return { name, status: "ok", message };
+  if (least >= WARN_BYTES) return { status: "ok", message };
   const status = least < FAIL_BYTES ? "fail" : "warn";
-  return { name, status, message, hint: "free some space: sessions need it for their journals" };
+  return { status, message, hint: "free some space: sessions need it for their journals" };
 }
 
-/** A path, or the nearest directory above it that can be seen. */
+/** Returns the path, or the nearest visible directory above it. */
 function nearestVisible(path: string): string {
   try {
     Deno.lstatSync(path);

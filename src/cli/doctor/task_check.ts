@@ -1,16 +1,14 @@
-/** Check of where tasks are kept: on this machine, or on a NATS server that has to answer. */
 import { deadline } from "@std/async";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
 import { TASKS } from "../../features/tasks/config.ts";
-import type { Finding, Patient } from "./check.ts";
+import type { CheckResult, Patient } from "./check.ts";
 
 const ANSWER_MS = 5_000;
 
-/** Whether the server that tasks are kept on answers. */
-export async function tasks({ config, env }: Patient): Promise<Finding> {
-  const name = "tasks";
+/** Checks that the NATS server which stores the tasks answers. */
+export async function tasks({ config, env }: Patient): Promise<CheckResult> {
   if (config?.of(TASKS).engine !== "nats") {
-    return { name, status: "ok", message: "tasks are kept on this machine" };
+    return { status: "ok", message: "tasks are kept on this machine" };
   }
   const kept = config.of(TASKS);
   const { nats_url } = kept;
@@ -19,10 +17,9 @@ export async function tasks({ config, env }: Patient): Promise<Finding> {
     const { version, streams } = await deadline(natsServer(kept, env), ANSWER_MS);
     const message =
       `NATS ${version} at ${nats_url} is reachable and has JetStream with ${streams} streams`;
-    return { name, status: "ok", message };
+    return { status: "ok", message };
   } catch (error) {
     return {
-      name,
       status: "fail",
       message: `NATS at ${nats_url}: ${messageOf(error)}`,
       hint: error instanceof SvcError

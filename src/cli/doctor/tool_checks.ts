@@ -1,4 +1,4 @@
-/** Checks of what sessions work with: models, the sandbox, how paths are kept, git, a browser. */
+/** Checks of what sessions work with: models, the sandbox, paths, git, a browser. */
 import { deadline } from "@std/async";
 import { basename, dirname } from "@std/path";
 import { connect } from "../../client/connect.ts";
@@ -12,24 +12,23 @@ import { findBrowser } from "../../os/browsers.ts";
 import { messageOf } from "../../protocol/errors.ts";
 import { chooseRooted } from "../../jail/rooted.ts";
 import { runProgram } from "../../os/program.ts";
+import { useOnce } from "../daemon_call.ts";
 import { ownRegistry } from "../own_models.ts";
-import { type Finding, type Patient, workdirsOf } from "./check.ts";
+import { type CheckResult, type Patient, workdirsOf } from "./check.ts";
 
-/** How long a daemon may take to ask a server on this machine. */
+/** How long the daemon may take to ask a server on this machine. */
 const ANSWER_MS = 5_000;
 
-/** Which providers are configured: by the daemon's environment, or without one by our own. */
-export async function models({ daemon, config, env, paths }: Patient): Promise<Finding> {
-  const name = "models";
+/** Checks the configured providers: the daemon's, or without one this environment's. */
+export async function models({ daemon, config, env, paths }: Patient): Promise<CheckResult> {
   if (daemon === undefined && config === undefined) {
-    return { name, status: "warn", message: "unknown, because daemon.toml cannot be read" };
+    return { status: "warn", message: "unknown, because daemon.toml cannot be read" };
   }
   const { list, default_id, problem } = daemon === undefined
     ? ownModels(ownRegistry(config!, env, paths))
     : await modelsOf(paths, daemon);
   if (problem !== undefined) {
     return {
-      name,
       status: "fail",
       message: `the default model is ${default_id}, and cannot be used: ${problem}`,
       hint:
@@ -38,9 +37,8 @@ export async function models({ daemon, config, env, paths }: Patient): Promise<F
   }
   const configured = list.filter((it) => it.configured).map(({ provider }) => provider);
   const message = `${configured.join(", ")}; the default is ${default_id}`;
-  if (!default_id.startsWith("builtin/")) return { name, status: "ok", message };
+  if (!default_id.startsWith("builtin/")) return { status: "ok", message };
   return {
-    name,
     status: "warn",
     message,
     hint: "no model has a key: `svc login` saves one, and `svc models` lists the models",
@@ -65,7 +63,7 @@ function ownModels(registry: ModelRegistry): FoundModels {
   return { list: registry.list(), default_id, problem };
 }
 
-/** The models of a running daemon; a server on this machine is asked whether it is there. */
+/** The models of a running daemon, which asks a provider on this machine whether it is up. */
 async function modelsOf(paths: HomePaths, daemon: DaemonStatus): Promise<FoundModels> {
   const { models: list, default_model: default_id } = daemon;
   const provider = default_id.slice(0, default_id.indexOf("/"));
@@ -76,9 +74,8 @@ async function modelsOf(paths: HomePaths, daemon: DaemonStatus): Promise<FoundMo
   return { list, default_id, problem };
 }
 
-async function askProvider(paths: HomePaths, provider: string): Promise<string | undefined> {
-  const rpc = await connect(paths);
-  try {
+function askProvider(paths: HomePaths, provider: string): Promise<string | undefined> {
+  return useOnce(connect(paths), async (rpc) => {
     const known = await deadline(rpc.call("models.list", { provider, ask: false }), ANSWER_MS);
     const [{ configured, address, problem }] = known.providers;
     if (!configured || problem !== undefined) {
@@ -90,14 +87,11 @@ async function askProvider(paths: HomePaths, provider: string): Promise<string |
     const refused = asked.providers[0].problem;
     // Some servers do not list their models.
     return /nothing answers|cannot reach|answered 40[13]/.test(refused ?? "") ? refused : undefined;
-  } finally {
-    rpc.close();
-  }
+  });
 }
 
-/** What commands run under. */
-export async function sandbox({ config }: Patient): Promise<Finding> {
-  const name = "sandbox";
+/** Checks the sandbox of commands. */
+export async function sandbox({ config }: Patient): Promise<CheckResult> {
   try {
     using found = await detectSandbox(config?.sandbox.shell ?? "auto");
     const { kind, note, hidden_path, filtered, bounded, forwards } = found;
@@ -105,7 +99,6 @@ export async function sandbox({ config }: Patient): Promise<Finding> {
     const message = `commands run in bubblewrap${unbounded}`;
     if (kind === "bubblewrap" && hidden_path.length > 0) {
       return {
-        name,
         status: "warn",
         message: `${message}; these directories on PATH are hidden from them: ${
           hidden_path.join(", ")
@@ -116,7 +109,6 @@ export async function sandbox({ config }: Patient): Promise<Finding> {
     }
     if (kind === "bubblewrap" && !forwards && config?.sandbox.network === "allowed") {
       return {
-        name,
         status: "warn",
         message:
           `${message}; they have no network, because this machine does not support allowed hosts`,
@@ -125,57 +117,50 @@ export async function sandbox({ config }: Patient): Promise<Finding> {
     }
     if (kind === "bubblewrap" && !filtered) {
       return {
-        name,
         status: "warn",
         message: `${message}; their system calls are not filtered`,
         hint: "filtering needs a kernel with CONFIG_SECCOMP_FILTER on x86-64 or ARM64",
       };
     }
-    if (kind === "bubblewrap") return { name, status: "ok", message };
+    if (kind === "bubblewrap") return { status: "ok", message };
     return {
-      name,
       status: "warn",
       message: `commands run as plain processes: ${note}`,
       hint: "install bubblewrap, or review commands carefully before you approve them",
     };
   } catch (error) {
-    return { name, status: "fail", message: messageOf(error) };
+    return { status: "fail", message: messageOf(error) };
   }
 }
 
-/** How the limits of a session's commands are held. */
-export function limits({ daemon }: Patient): Finding {
-  const name = "limits";
+/** Checks how the limits of a session's commands are enforced. */
+export function limits({ daemon }: Patient): CheckResult {
   const { by, why } = heldLimits(daemon?.pid ?? Deno.pid);
   const what = "the memory and processes of a session's commands";
   if (by === "cgroup") {
-    return { name, status: "ok", message: `a control group holds ${what} together` };
+    return { status: "ok", message: `a control group holds ${what} together` };
   }
   if (by === "watch") {
     return {
-      name,
       status: "ok",
       message: `svc watches ${what} together, as well as limits for each process, because ${why}`,
       hint: "where systemd uses cgroup v2, the service of `svc serve --install` has control groups",
     };
   }
   return {
-    name,
     status: Deno.build.os === "linux" ? "warn" : "ok",
     message: `limits hold for each process of a command only: ${why}`,
   };
 }
 
-/** How the file tools keep paths below the workdir. */
-export function fileTools(): Finding {
-  const name = "file tools";
+/** Checks how the file tools keep paths inside the workdir. */
+export function fileTools(): CheckResult {
   using chosen = chooseRooted("/");
   const { mechanism } = chosen.view([]);
   if (mechanism === "openat2") {
-    return { name, status: "ok", message: "openat2 keeps paths inside the workdir" };
+    return { status: "ok", message: "openat2 keeps paths inside the workdir" };
   }
   return {
-    name,
     status: Deno.build.os === "linux" ? "warn" : "ok",
     message:
       "realpath keeps paths inside the workdir; a link swapped at the right moment can still escape",
@@ -183,27 +168,23 @@ export function fileTools(): Finding {
   };
 }
 
-/** git, for worktrees. */
-export async function git(patient: Patient): Promise<Finding> {
-  const name = "git";
+/** Checks git, for worktrees. */
+export async function git(patient: Patient): Promise<CheckResult> {
   const said = await runProgram("git", ["--version"], workdirsOf(patient));
-  if (said?.success) return { name, status: "ok", message: said.stdout };
+  if (said?.success) return { status: "ok", message: said.stdout };
   return {
-    name,
     status: "warn",
     message: `git ${absence("git", patient.env("PATH"), workdirsOf(patient))}`,
     hint: "worktrees, missions and undo need a git that no session can write to",
   };
 }
 
-/** A browser, for hired browser tasks. */
-export function browser(patient: Patient): Finding {
-  const name = "browser";
+/** Checks for a browser, for hired browser tasks. */
+export function browser(patient: Patient): CheckResult {
   const found = findBrowser(patient.env, workdirsOf(patient));
-  if (found !== undefined) return { name, status: "ok", message: found };
+  if (found !== undefined) return { status: "ok", message: found };
   const untrusted = findBrowser(patient.env, []);
   return {
-    name,
     status: "warn",
     message: untrusted === undefined
       ? "found no Chromium, Chrome, Edge or Brave"

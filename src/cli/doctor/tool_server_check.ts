@@ -1,10 +1,11 @@
-/** Check of the tool servers: the policy file, and whether each has what it needs. None is started. */
 import { deadline } from "@std/async";
 import { connect } from "../../client/connect.ts";
+import type { RpcClient } from "../../client/rpc.ts";
 import { credentialsOf } from "../../features/tool_servers/credentials.ts";
 import { readPolicy } from "../../features/tool_servers/policy.ts";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
-import type { Finding, Patient } from "./check.ts";
+import { useOnce } from "../daemon_call.ts";
+import type { CheckResult, Patient } from "./check.ts";
 
 interface Server {
   name: string;
@@ -14,27 +15,25 @@ interface Server {
 
 const ANSWER_MS = 5_000;
 
-/** The tool servers of `policy.yaml`: by the daemon's environment, or without one by our own. */
-export async function toolServers(patient: Patient): Promise<Finding> {
-  const name = "tool servers";
+/** Checks `policy.yaml` and what its servers need. Starts none of them. */
+export async function toolServers(patient: Patient): Promise<CheckResult> {
   let servers: Server[];
   try {
     servers = await ownServers(patient);
   } catch (error) {
     const hint = error instanceof SvcError ? error.hint : undefined;
-    return { name, status: "fail", message: messageOf(error), hint };
+    return { status: "fail", message: messageOf(error), hint };
   }
   if (servers.length === 0) {
-    return { name, status: "ok", message: "none configured in policy.yaml" };
+    return { status: "ok", message: "none configured in policy.yaml" };
   }
   if (patient.daemon !== undefined) servers = await daemonServers(patient);
   const problems = servers.flatMap(({ problem }) => problem ?? []);
   const good = servers.filter(({ enabled, problem }) => enabled && problem === undefined);
   const names = good.map(({ name }) => name).join(", ") || "none of them can be used";
   return problems.length === 0
-    ? { name, status: "ok", message: `${names}; \`svc ctl call mcp.test_server\` tests one` }
+    ? { status: "ok", message: `${names}; \`svc ctl call mcp.test_server\` tests one` }
     : {
-      name,
       status: "warn",
       message: `${names}; ${problems.join("; ")}`,
       hint: "set the variable in the daemon's environment, then run `svc serve restart`",
@@ -51,10 +50,6 @@ async function ownServers({ paths, env }: Patient): Promise<Server[]> {
 }
 
 async function daemonServers({ paths }: Patient): Promise<Server[]> {
-  const rpc = await connect(paths);
-  try {
-    return (await deadline(rpc.call("mcp.list_servers"), ANSWER_MS)).servers;
-  } finally {
-    rpc.close();
-  }
+  const ask = (rpc: RpcClient) => deadline(rpc.call("mcp.list_servers"), ANSWER_MS);
+  return (await useOnce(connect(paths), ask)).servers;
 }

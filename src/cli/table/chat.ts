@@ -1,4 +1,3 @@
-/** What is said of the commands that people talk to agents with. */
 import {
   APPROVAL,
   command,
@@ -18,7 +17,6 @@ import { EXITS } from "../chat_exits.ts";
 import type { Command } from "../spec.ts";
 import { SUMMARIES } from "./summaries.ts";
 
-/** The heading of flags that need a prompt. */
 const PROMPTS = "With a prompt";
 
 const EXIT_CODES = Object.entries(EXITS)
@@ -209,7 +207,7 @@ export const open = command(OPEN, async () => (await import("../open.ts")).run);
 
 export const desktop = command(DESKTOP, async () => (await import("../desktop.ts")).run);
 
-/** The command that prints scripts for a table. */
+/** Returns the command that prints completion scripts for a table. */
 export function completionsOf(table: () => Promise<Command>): Command {
   return command(COMPLETIONS, async () => {
     const { run } = await import("../completions.ts");

@@ -1,4 +1,3 @@
-/** What is said of `svc ctl`. */
 import { TASK_TYPES } from "../../features/tasks/task.ts";
 import { WORKERS_MAX } from "../../features/tasks/limits.ts";
 import {
@@ -9,7 +8,7 @@ import {
   EFFORT_OR_DEFAULT,
   group,
   integer,
-  JSON_FLAG,
+  JSON_FLAG as json,
   JSON_VALUE,
   on,
   oneOf,
@@ -26,7 +25,6 @@ import { TASK_LIST_FLAGS } from "./task_list.ts";
 
 const session_id = argument(TEXT, "The session");
 const task_id = argument(TEXT, "The task");
-const json = JSON_FLAG;
 const model = option(TEXT, "id", "Model as <provider>/<model>", { short: "m" });
 const effort = "How long the model may think before it answers";
 const approval = option(APPROVAL, "mode", "What the agent may do without asking");

@@ -1,4 +1,4 @@
-/** Former names; each works and says what to type instead (product.md, Versioning rule 6). */
+/** Former names; each works and prints its replacement (product.md, Versioning rule 6). */
 import { alias, group } from "../define.ts";
 
 export const agentServe = alias("serve", "--enable-agent-routes");

@@ -1,8 +1,5 @@
-/** What is said of the commands about ledgers. */
-import { argument, command, group, JSON_FLAG, option, spec, TEXT } from "../define.ts";
+import { argument, command, group, JSON_FLAG as json, option, spec, TEXT } from "../define.ts";
 import { SUMMARIES } from "./summaries.ts";
-
-const json = JSON_FLAG;
 
 export const EXPORT = spec({
   summary: "Write a session's journal to a file, signed with a key of this machine",

@@ -1,4 +1,3 @@
-/** What is said of the commands about models and their keys. */
 import { command, JSON_FLAG, on, optional, spec, TEXT } from "../define.ts";
 import { SUMMARIES } from "./summaries.ts";
 

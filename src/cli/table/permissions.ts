@@ -1,9 +1,8 @@
-/** What is said of `svc permissions`. */
 import {
   argument,
   command,
   group,
-  JSON_FLAG,
+  JSON_FLAG as json,
   JSON_OBJECT,
   on,
   oneOf,
@@ -14,7 +13,6 @@ import {
 } from "../define.ts";
 import { SUMMARIES } from "./summaries.ts";
 
-const json = JSON_FLAG;
 const session = option(TEXT, "id", "In this session");
 const directory = option(TEXT, "dir", "In sessions of this directory");
 

@@ -1,4 +1,3 @@
-/** What is said of `svc serve`. */
 import { TASK_TYPES } from "../../features/tasks/task.ts";
 import { DURATION, integer, JSON_FLAG, listOf, on, option, spec, TEXT } from "../define.ts";
 import { SUMMARIES } from "./summaries.ts";
@@ -6,7 +5,6 @@ import { SUMMARIES } from "./summaries.ts";
 const HIRE = { group: "Options for hired tasks" };
 const CONTROL = { group: "Background unit" };
 
-/** Task types of a worker or of the hiring endpoint. */
 export const CAPS = listOf(TASK_TYPES);
 
 /** Flags that need --enable-agent-routes. */

@@ -1,4 +1,4 @@
-/** One line on every command, for `svc --help`, which loads no more of a command than this. */
+/** One line for each command, so that `svc --help` loads nothing else. */
 export const SUMMARIES = {
   chat: "Talk to an agent in a directory",
   serve: "Run the daemon in the foreground",

@@ -1,4 +1,3 @@
-/** What is said of `svc task`. */
 import { EFFORTS, TASK_TYPES } from "../../features/tasks/task.ts";
 import { WORKERS_MAX } from "../../features/tasks/limits.ts";
 import {
@@ -7,7 +6,7 @@ import {
   DURATION,
   group,
   integer,
-  JSON_FLAG,
+  JSON_FLAG as json,
   JSON_OBJECT,
   on,
   oneOf,
@@ -22,8 +21,6 @@ import { CAPS } from "./serve_spec.ts";
 import { SUMMARIES } from "./summaries.ts";
 
 const task_id = argument(TEXT, "The task");
-const json = JSON_FLAG;
-
 export const TASK_RUN = spec({
   summary: "Run a task and wait until it has finished",
   about: "Starts the daemon if none is running.",

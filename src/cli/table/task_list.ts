@@ -1,7 +1,6 @@
 import { JSON_FLAG, oneOf, option, TEXT } from "../define.ts";
 import type { Input, Spec } from "../spec.ts";
 
-/** Flags of the commands that list tasks. */
 export const TASK_LIST_FLAGS = {
   state: option(
     oneOf(["queued", "running", "completed", "failed"]),

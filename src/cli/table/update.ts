@@ -1,4 +1,3 @@
-/** What is said of `svc update`. */
 import { command, JSON_FLAG, on, option, spec, TEXT } from "../define.ts";
 import { SUMMARIES } from "./summaries.ts";
 

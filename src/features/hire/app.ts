@@ -1,6 +1,6 @@
 /**
- * Surface B over HTTP: `/api/capabilities`, `/api/task` and the resources of a task; the same tasks
- * over A2A at `/a2a`.
+ * Surface B over HTTP: `/api/capabilities`, `/api/task` and a task's resources; the same tasks over
+ * A2A at `/a2a`.
  */
 import { type Context as HonoContext, Hono } from "hono";
 import {
@@ -24,17 +24,13 @@ import { taskEvents } from "./events.ts";
 import type { HireTokens } from "./tokens.ts";
 
 export interface HireAppOptions {
-  /** Has the verbs of hiring alone. */
+  /** Has only the verbs of hiring. */
   dispatcher: Dispatcher;
   drafts: Drafts;
   tokens: HireTokens;
   log: Log;
-  /**
-   * The public address, without a slash at the end; default: the address of this machine to which
-   * the request was sent.
-   */
+  /** The public address without a trailing slash; default: the address of the request. */
   public_url?: string;
-  /** The listener's address. */
   address(): ListenerAddress;
   /** Returns the origins of web pages that may hire. */
   allowed_origins(): readonly string[];
@@ -42,9 +38,7 @@ export interface HireAppOptions {
   stopping(): boolean;
 }
 
-/**
- * Without tokens, a page under a name that resolves to this machine could hire like anyone else.
- */
+/** Without tokens, a page under a name that resolves to this machine could hire. */
 const LOCAL_HOST = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/;
 
 /** Returns the handler of surface B. */
@@ -132,8 +126,8 @@ export function hireApp(options: HireAppOptions): (request: Request) => Promise<
     // Caches do not recognize X-Svc-Bearer as a credential. Agent cards need none.
     const is_public = response.headers.get("cache-control")?.startsWith("public,") ?? false;
     if (!is_public) response.headers.set("cache-control", "no-store");
-    // If the request had a length as well, the HTTP server has removed it. Any data that follows on
-    // the connection may be part of such a request (RFC 9112, section 6.1).
+    // The HTTP server removes a length from such a request; what follows on the connection may be
+    // part of the request (RFC 9112, section 6.1).
     if (request.headers.has("transfer-encoding")) response.headers.set("connection", "close");
     return response;
   };
@@ -149,10 +143,7 @@ const METHODS = {
   ...A2A_METHODS,
 };
 
-/**
- * A2A clients send their token as an HTTP bearer token, unless they know X-Svc-Bearer from the
- * card.
- */
+/** A2A clients send an HTTP bearer token, unless they know X-Svc-Bearer from the card. */
 function anyToken(c: HonoContext): string | undefined {
   const [, bearer] = /^Bearer +(\S+)$/i.exec(c.req.header("authorization") ?? "") ?? [];
   return c.req.header("x-svc-bearer") ?? bearer;
@@ -163,39 +154,33 @@ function refuse(
   request: Request,
   { tokens, allowed_origins }: HireAppOptions,
 ): Response | undefined {
+  const refused = (code: "validation" | "permission_denied", message: string, hint?: string) =>
+    errorResponse(new SvcError(code, message, { hint }));
   const { headers } = request;
   if (headers.has("content-length") && headers.has("transfer-encoding")) {
-    return errorResponse(
-      new SvcError(
-        "validation",
-        "a request must not have both content-length and transfer-encoding",
-      ),
+    return refused(
+      "validation",
+      "a request must not have both content-length and transfer-encoding",
     );
   }
   const authority = authorityOf(request);
   if (authority === undefined) {
-    return errorResponse(
-      new SvcError("validation", "the Host header and the request target must name the same host"),
-    );
+    return refused("validation", "the Host header and the request target must name the same host");
   }
   const origin = headers.get("origin");
   // Every sandboxed page has the origin "null", whoever created it.
   if (origin !== null && (origin === "null" || !allowed_origins().includes(origin))) {
-    return errorResponse(
-      new SvcError("permission_denied", "this Origin is not allowed to hire", {
-        hint: "to allow it, add it to [http] allowed_origins in daemon.toml",
-      }),
+    return refused(
+      "permission_denied",
+      "this Origin is not allowed to hire",
+      "to allow it, add it to [http] allowed_origins in daemon.toml",
     );
   }
   if (!tokens.required && !LOCAL_HOST.test(authority)) {
-    return errorResponse(
-      new SvcError(
-        "permission_denied",
-        "without tokens, only requests with a local Host are accepted",
-        {
-          hint: "set SVC_SERVE_TOKENS",
-        },
-      ),
+    return refused(
+      "permission_denied",
+      "without tokens, only requests with a local Host are accepted",
+      "set SVC_SERVE_TOKENS",
     );
   }
 }
@@ -204,10 +189,7 @@ function json(value: unknown, status = 200, headers: Record<string, string> = {}
   return new Response(JSON.stringify(value), { status, headers: { ...JSON_HEADERS, ...headers } });
 }
 
-/**
- * Reports whether the request has `Prefer: respond-async` (RFC 7240), possibly among other
- * preferences.
- */
+/** Whether the request has `Prefer: respond-async` (RFC 7240), possibly among others. */
 function prefersAsync(c: HonoContext): boolean {
   const preferences = (c.req.header("prefer") ?? "").split(/[,;]/);
   return preferences.some((it) => it.trim().toLowerCase() === "respond-async");

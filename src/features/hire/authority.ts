@@ -1,7 +1,6 @@
 /**
- * Determines the address to which a request was sent. A client can put anything into Host, or into
- * the request's target, so text for others, such as the agent card, uses it only if it is an
- * address of this machine.
+ * The address to which a request was sent. Clients can put anything into Host or the target, so
+ * text for others, such as the agent card, uses it only for an address of this machine.
  */
 import ipaddr from "ipaddr.js";
 import { urlHost } from "../../base/url_host.ts";
@@ -10,9 +9,8 @@ import { urlHost } from "../../base/url_host.ts";
 const AUTHORITY = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/;
 
 /**
- * Returns the authority of a request.
- *
- * @returns `undefined` when Host is invalid, or the request's target names another host
+ * Returns the authority of a request; undefined if Host is invalid, or the target names another
+ * host.
  */
 export function authorityOf({ headers, url }: Pick<Request, "headers" | "url">) {
   const target = new URL(url);
@@ -23,7 +21,6 @@ export function authorityOf({ headers, url }: Pick<Request, "headers" | "url">) 
   return named === target.host ? named : undefined;
 }
 
-/** The address of a listener. */
 export interface ListenerAddress {
   /** The bound address, which may be the wildcard address. */
   hostname: string;
@@ -33,10 +30,10 @@ export interface ListenerAddress {
 }
 
 /**
- * Returns how clients reach a listener: the address to which a request was sent, if it belongs to
- * this machine or its local network; otherwise the listener's own.
+ * Returns how clients reach a listener: the request's address, if it belongs to this machine or its
+ * local network, else the listener's own.
  *
- * @param authority the result of {@linkcode authorityOf}
+ * @param authority from {@linkcode authorityOf}
  */
 export function reachedAt(authority: string, own: ListenerAddress): string {
   const { hostname, port } = new URL(`http://${authority}`);
@@ -45,16 +42,14 @@ export function reachedAt(authority: string, own: ListenerAddress): string {
   return `http://${urlHost(reachable(own.hostname))}:${own.port}`;
 }
 
-const LOCAL_RANGES: ReadonlySet<string> = new Set([
-  ...["loopback", "private", "uniqueLocal", "linkLocal", "carrierGradeNat"],
-]);
+const LOCAL_RANGES = ["loopback", "private", "uniqueLocal", "linkLocal", "carrierGradeNat"];
 
 function isOwnName(hostname: string, own: ListenerAddress): boolean {
   const machine = own.machine.toLowerCase();
   const plain = hostname.replace(/^\[|\]$/g, "");
   const names = ["localhost", own.hostname.toLowerCase(), machine, `${machine}.local`];
   if (names.includes(plain)) return true;
-  return ipaddr.isValid(plain) && LOCAL_RANGES.has(ipaddr.process(plain).range());
+  return ipaddr.isValid(plain) && LOCAL_RANGES.includes(ipaddr.process(plain).range());
 }
 
 /** Returns an address of this machine for a listener on the wildcard address. */

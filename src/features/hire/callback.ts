@@ -5,7 +5,6 @@ import { type Deliver, UndeliverableError } from "../tasks/callbacks.ts";
 import type { TaskRecord } from "../tasks/task.ts";
 import type { HireTokens } from "./tokens.ts";
 
-/** The contents of a callback. */
 export interface Report {
   body: string;
   headers: Record<string, string>;
@@ -22,11 +21,10 @@ export interface CallbackParts {
 const ANSWER_MS = 10_000;
 
 /**
- * Returns the function that sends callbacks.
- *
- * The body is the task record or, for a push notification, the A2A form of it. `webhook-id` is the
- * task's id, `webhook-timestamp` is in seconds since 1970, and `webhook-signature` is `v1,` and the
- * base64 of the HMAC-SHA256 of `<id>.<timestamp>.<body>` with the token that requested the task.
+ * Returns the function that sends callbacks. The body is the task record or, for a push
+ * notification, its A2A form. `webhook-id` is the task's id, `webhook-timestamp` is in seconds
+ * since 1970, and `webhook-signature` is `v1,` and the base64 of the HMAC-SHA256 of
+ * `<id>.<timestamp>.<body>` with the token that requested the task.
  */
 export function callbackSender({ tokens, egress, now = Date.now }: CallbackParts): Deliver {
   return async ({ url, key_id, push }, record, stop) => {
@@ -44,7 +42,7 @@ export function callbackSender({ tokens, egress, now = Date.now }: CallbackParts
     try {
       const response = await fetch(target, {
         method: "POST",
-        // A signed callback does not follow redirects; a client that moves must give a new address.
+        // A signed callback follows no redirect; a client that moves must give a new address.
         redirect: "manual",
         client: way.client,
         signal,

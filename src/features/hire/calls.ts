@@ -8,15 +8,13 @@ import type { hireVerbs } from "./verbs.ts";
 
 type HireVerbs = typeof hireVerbs[number];
 
-/** What the verb of that name takes. */
 export type HireParams<N extends HireVerbs["name"]> = ParamsOf<HireVerbs, N>;
 
-/** What it gives. */
 export type HireResult<N extends HireVerbs["name"]> = ResultOf<HireVerbs, N>;
 
 export const callHire = callsOf<HireVerbs>();
 
-/** Returns a task's record, if there is such a task for the hirer. */
+/** Returns a task's record, if the hirer may see it. */
 export async function lookUp(task_id: string, calling: Calling): Promise<TaskRecord | undefined> {
   try {
     return await callHire("hire.get", { task_id }, calling);
@@ -27,9 +25,8 @@ export async function lookUp(task_id: string, calling: Calling): Promise<TaskRec
 }
 
 /**
- * Follows a task.
+ * Returns the lines of a task's log after `since_seq`, until its end or the call's.
  *
- * @returns the lines of its log after `since_seq`, until its end or the call's
  * @throws {SvcError} not_found
  */
 export async function follow(

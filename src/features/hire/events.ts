@@ -8,8 +8,8 @@ import { callHire, follow } from "./calls.ts";
 import { SSE_HEADERS, sseResponse } from "./sse.ts";
 
 /**
- * Streams the steps of a task after `Last-Event-ID` or `?since_seq=`, and ends with the task. The
- * last event contains the record.
+ * Streams the steps of a task after `Last-Event-ID` or `?since_seq=` until its end. The last event
+ * contains the record.
  *
  * @throws {SvcError} validation, not_found
  */

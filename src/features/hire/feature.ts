@@ -3,15 +3,14 @@ import { tasks } from "../tasks/feature.ts";
 import { HIRE } from "./config.ts";
 import type { HireOptions } from "./listener.ts";
 
-/** What the command line says of hiring. */
+/** Options of the command line for hiring. */
 export const forHire = startOption<{
-  /** Tokens of those who may hire; reports of tasks are signed with them. */
+  /** Tokens of those who may hire; they also sign reports. */
   tokens: readonly string[];
-  /** How tasks are taken for hire; not at all by default. */
+  /** How to accept tasks for hire; by default, none are. */
   offer?: HireOptions;
 }>();
 
-/** Takes tasks for hire, and reports how they ended. */
 export const hire = feature({
   name: "hire",
   sections: [HIRE],

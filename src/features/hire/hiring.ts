@@ -15,7 +15,7 @@ import type { HireTokens } from "./tokens.ts";
 
 export interface HiringParts {
   version: string;
-  /** The task types that are advertised and accepted. */
+  /** The advertised and accepted task types. */
   caps: readonly string[];
   /** The time limit of one task. */
   timeout_ms: number;
@@ -30,23 +30,21 @@ export interface HiringParts {
 /** The offer (product.md, Capabilities record). */
 export type Capabilities = z.output<ReturnType<typeof capabilitiesSchema>>;
 
-/** The caller: the key id of its token; undefined when no token is needed. */
+/** The key id of the caller's token; undefined if no token is needed. */
 export type Hirer = string | undefined;
 
-/** A valid request. */
 export interface Accepted {
   request: TaskRequest;
   /** The address for the callback at its end. */
   callback_url?: string;
 }
 
-/** A hired task and its engine. */
 export interface FoundTask {
   engine: TaskEngine;
   record: TaskRecord;
 }
 
-/** What the client calls the task, and its callbacks; whose they are, its token says. */
+/** The client's name for the task, and its callbacks; the token says whose they are. */
 export interface Naming {
   /** The id of the task; default: a new one. */
   id?: string;
@@ -54,7 +52,7 @@ export interface Naming {
   callbacks: Omit<CallbackTarget, "key_id">[];
 }
 
-/** Returns the key under which a caller's tasks are stored: empty when no token is needed. */
+/** Returns the key under which a caller's tasks are stored: empty if no token is needed. */
 export function keyOf(hirer: Hirer): string {
   return hirer ?? "";
 }
@@ -107,8 +105,7 @@ export class Hiring {
   }
 
   /**
-   * Validates the address of a callback. Whether it may be reached is decided when the callback is
-   * sent.
+   * Validates a callback's address. Sending decides whether it may be reached.
    *
    * @param named the client's name for the field
    * @throws {SvcError} validation
@@ -133,7 +130,7 @@ export class Hiring {
   /**
    * Runs a task and waits for it.
    *
-   * @param signal fires when the client has disconnected: the task is cancelled
+   * @param signal fires when the client disconnects, and cancels the task
    * @throws {SvcError} like {@linkcode TaskEngine.run}
    */
   async run(
@@ -178,7 +175,7 @@ export class Hiring {
     return await (await this.#parts.engine()).listOf({ ...query, key_id: keyOf(hirer) });
   }
 
-  /** Returns the id of the task that a client's request has created, if it is still there. */
+  /** Returns the id of the task that a client's request has created, if it still exists. */
   async taskOf(request_id: string, hirer: Hirer): Promise<string | undefined> {
     const engine = await this.#parts.engine();
     const id = await engine.taskOf({ key_id: keyOf(hirer), request_id });
@@ -201,14 +198,13 @@ export class Hiring {
     const { engine: open, shared, tokens } = this.#parts;
     const engine = await open();
     if (shared()) return { engine, record: await engine.get(id, { hired: true }) };
-    // The owner of a task from before there were owners is certain only if just one token may hire.
+    // The owner of a task without one is certain only if just one token may hire.
     const owned_by = (owner: Hirer) => owner === undefined ? tokens.count <= 1 : owner === hirer;
     return { engine, record: await engine.get(id, { hired: true, owned_by }) };
   }
 
   /**
-   * Finds a hired task that the caller has requested itself, whoever else sees it: its callbacks may
-   * contain secrets of its client.
+   * Finds a hired task that the caller requested: its callbacks may contain the caller's secrets.
    *
    * @throws {SvcError} not_found
    */

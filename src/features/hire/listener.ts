@@ -17,11 +17,11 @@ export interface HireOptions {
   port: number;
   /** The time limit of one task. */
   timeout_ms: number;
-  /** The task types that are advertised and accepted. */
+  /** The advertised and accepted task types. */
   caps: readonly string[];
   /** Whether hired work may reach loopback, link-local and private addresses. */
   allow_private: boolean;
-  /** The public address, without a slash at the end. */
+  /** The public address, without a trailing slash. */
   public_url?: string;
 }
 
@@ -31,7 +31,7 @@ export interface HireParts extends HireOptions {
   version: string;
   log: Log;
   engine(): Promise<TaskEngine>;
-  /** Where requests that lack something wait for their clients. */
+  /** Where incomplete requests wait for their clients. */
   drafts: Drafts;
   budget_usd(): number;
   shared(): boolean;
@@ -39,7 +39,7 @@ export interface HireParts extends HireOptions {
   stopping(): boolean;
 }
 
-/** Opens the listener. @throws {SvcError} conflict when the port is taken; validation for the host. */
+/** @throws {SvcError} conflict if the port is taken; validation for an invalid host. */
 export function openHire(parts: HireParts): HttpListener {
   const tokens = new HireTokens(parts.tokens);
   const { hostname, port } = parts;

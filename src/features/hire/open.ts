@@ -1,4 +1,4 @@
-/** How a daemon hires out: its listener, and its reports of tasks. Loaded when either is needed. */
+/** The hiring listener, and the reports of tasks. Loaded when either is needed. */
 import { VERSION } from "../../protocol/version.ts";
 import type { Host } from "../../verbs/host.ts";
 import type { Listener } from "../../verbs/opened.ts";
@@ -44,7 +44,7 @@ export function openListener(
   };
 }
 
-/** Makes what reports the ends of tasks. */
+/** Creates the reporter of tasks' ends. */
 export function openReporter({ openEgress }: Host, accepted: readonly string[]): Reporter {
   const tokens = new HireTokens(accepted);
   return {

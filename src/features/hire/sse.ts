@@ -12,22 +12,20 @@ export const SSE_HEADERS = {
 };
 
 /**
- * The interval of comment lines, which keep proxies and dead-peer detection satisfied, in
- * milliseconds.
+ * Interval of comments against idle timeouts of proxies and dead-peer detection, in milliseconds.
  */
 const KEEPALIVE_MS = 15_000;
 /** The most messages waiting for a client that does not read. */
 const WAITING_MAX = 16;
 
-/** Some clients take only lines that begin with `data: `, with the space that readers leave out. */
+/** Some clients require the optional space after `data:`. */
 function spaced(message: ServerSentEventMessage): ServerSentEventMessage {
   return message.data === undefined ? message : { ...message, data: ` ${message.data}` };
 }
 
 /**
- * Returns a response that streams messages no faster than the client reads. If a message cannot be
- * produced, the stream ends: the daemon is stopping or cannot read its data, and the client
- * connects again.
+ * Streams messages no faster than the client reads. If a message cannot be produced, the stream
+ * ends: the daemon is stopping or cannot read its data, and the client connects again.
  *
  * @param stop is aborted when the client has disconnected; `messages` must end then
  */

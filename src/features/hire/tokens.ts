@@ -19,7 +19,6 @@ export class HireTokens {
     return this.#tokens.length > 0;
   }
 
-  /** The number of configured tokens. */
   get count(): number {
     return this.#tokens.length;
   }
@@ -34,7 +33,7 @@ export class HireTokens {
     return found;
   }
 
-  /** Signs a text with the token of that key id; undefined when it is no longer accepted. */
+  /** Signs a text with the token of a key id, if that is still accepted. */
   sign(key_id: string, text: string): string | undefined {
     const at = this.#digests.findIndex((known) => keyId(known) === key_id);
     if (at < 0) return undefined;

@@ -1,6 +1,6 @@
 /**
- * The verbs of those who hire. The listener's dispatcher has these and no others, so nothing else of
- * the daemon can be reached over it. Whose tasks a hirer sees is decided here, by its token.
+ * The verbs of hirers, and the only ones of the listener's dispatcher, so that nothing else of the
+ * daemon can be reached over it. A hirer's token decides whose tasks it sees.
  */
 import * as z from "zod";
 import { nothing, pushChannel, verbsOf } from "../../verbs/define.ts";

@@ -1,4 +1,3 @@
-/** Brings the criteria of a mission's session to hold, together. */
 import { examineCheck, runCheck } from "./checks.ts";
 import { Descent } from "./descent.ts";
 import type { MissionLane } from "./report.ts";
@@ -13,17 +12,16 @@ export interface AcceptanceOptions {
   signal: AbortSignal;
 }
 
-/** What did not hold in the end; empty when all did. */
 export type Unmet = string[];
 
-/** How often all are checked again because one was mended after another had passed. */
+/** How often to check all again because a repair followed a passed check. */
 const ROUNDS_MAX = 4;
 
 /**
- * Checks the criteria, mends what fails, and makes what was changed part of the result. Only then
- * are they recorded as passed: what was mended must not be lost.
+ * Checks the criteria of a mission's session, repairs what fails, and integrates the changes. Only
+ * then they are recorded as passed, so that no repair is lost.
  *
- * @returns the ids of those that do not hold.
+ * @returns the ids of the unmet ones.
  */
 export async function accept(context: RunContext, options: AcceptanceOptions): Promise<Unmet> {
   const { mission, store } = context;
@@ -38,7 +36,7 @@ export async function accept(context: RunContext, options: AcceptanceOptions): P
     await options.unit.integrate(`Fix what the criteria of mission ${mission.spec.name} require`);
   }
   for (const [ac_id, status] of statuses) {
-    // One that held beside one that did not was checked on what is thrown away.
+    // If another one failed, this was checked on work that is thrown away.
     const counts = unmet.length === 0 || status === "failed";
     store.setCriterion(mission.id, { ac_id, status: counts ? status : "pending" });
   }
@@ -64,7 +62,7 @@ async function runAll(
     }
     if (!changed) return statuses;
     if (round === ROUNDS_MAX) {
-      // Mending one keeps breaking another.
+      // Repairing one keeps breaking another.
       for (const descent of descents) {
         if (descent.changed) statuses.set(descent.criterion.id, "failed");
       }

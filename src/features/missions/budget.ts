@@ -1,7 +1,7 @@
 import { SvcError } from "../../protocol/errors.ts";
 import type { MissionStore } from "./store.ts";
 
-/** What a mission may cost, and has. */
+/** What a mission may cost, and has cost. */
 export class Budget {
   readonly #store: MissionStore;
   readonly #mission_id: string;
@@ -28,14 +28,14 @@ export class Budget {
     return this.#exceeded.signal;
   }
 
-  /** What is left, in USD; `undefined` without a limit. @throws {SvcError} budget_exceeded. */
+  /** Returns the rest in USD; undefined without a limit. @throws {SvcError} budget_exceeded. */
   remaining(): number | undefined {
     if (this.#limit_usd === undefined) return undefined;
     this.#exceeded.signal.throwIfAborted();
     return this.#limit_usd - this.#spent_usd;
   }
 
-  /** Counts what a model call has cost, in USD. */
+  /** Counts the cost of a model call, in USD. */
   spend(usd: number): void {
     if (usd === 0) return;
     this.#spent_usd += usd;

@@ -1,4 +1,3 @@
-/** Carries out checks in a workdir, jailed as the tools of a session there are. */
 import { runCommand } from "../../jail/command.ts";
 import type { Sandbox, SandboxScope } from "../../jail/sandbox.ts";
 import type { UnitPool } from "../../jail/unit/pool.ts";
@@ -7,11 +6,10 @@ import type { CheckRunner } from "./checks.ts";
 export interface CheckParts {
   units: UnitPool;
   sandbox(): Promise<Sandbox>;
-  /** What is done in a workdir may see. */
   scope(workdir: string): SandboxScope;
 }
 
-/** Makes the runner of one workdir. */
+/** Creates the runner of checks in a workdir, jailed as a session's tools there. */
 export function checkRunner(
   { units, sandbox, scope }: CheckParts,
   workdir: string,

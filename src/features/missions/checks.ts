@@ -1,47 +1,40 @@
-/** Carries out the check of a criterion in the place where its tasks were done. */
+/** Runs the check of a criterion where its tasks were done. */
 import type { CommandResult } from "../../jail/command.ts";
 import type { UnitOp, UnitResult } from "../../jail/unit/pool.ts";
 import { formatDuration } from "../../base/duration.ts";
 import { shellQuote } from "../../base/shell_quote.ts";
 import type { Check } from "./spec.ts";
 
-/** Runs things in one directory, jailed as the tools of a session there are. */
+/** Runs commands and file tools in one directory, jailed as a session's tools there. */
 export interface CheckRunner {
   command(line: string, options: { timeout_ms: number; signal: AbortSignal }): Promise<
     CommandResult
   >;
   file(op: UnitOp, args: unknown, signal: AbortSignal): Promise<UnitResult>;
-  /** Ends what it holds. */
   close(): void;
 }
 
-/** What a check found. */
 export interface CheckResult {
   kind: "command" | "file_exists" | "content_match" | "judged";
   passed: boolean;
-  /** What it printed, bounded, or a sentence that says what was found. */
+  /** What it printed, bounded, or what was found, in a sentence. */
   output: string;
-  /** Of a command; `null` when a signal or the time limit ended it. */
+  /** Of a command; `null` if a signal or the time limit ended it. */
   exit_code?: number | null;
   timed_out?: boolean;
-  /** The file is not there. */
   missing?: boolean;
-  /** The check itself cannot be carried out: its path leads outside, its pattern never ends. */
+  /** The check itself is invalid: its path leads outside, or its pattern never ends. */
   refused?: boolean;
 }
 
-/** How long the command of a criterion may take. */
+/** Time limit of a criterion's command. */
 const CHECK_TIMEOUT_MS = 600_000;
-/** How long a look at a command without running it may take. */
+/** Time limit of a test of a command that does not run it. */
 const LOOK_TIMEOUT_MS = 10_000;
 /** The name of a program, not a path to one. */
 const PROGRAM = /^[\w.+-]+$/;
 
-/**
- * Carries out a check.
- *
- * @throws the signal's reason when it was aborted.
- */
+/** Runs a check. @throws the signal's reason when aborted. */
 export async function runCheck(
   { command, file_exists, content_match }: Check,
   runner: CheckRunner,
@@ -86,10 +79,10 @@ function problem(output: string): { missing: boolean; refused: boolean } {
 }
 
 /**
- * Looks whether a check can be meant at all, without carrying it out: its command is one that a
- * shell can read, and its program is there.
+ * Examines a check without running it: whether a shell can parse its command, and its program
+ * exists.
  *
- * @returns what is wrong, as a failed result; `undefined` when nothing is.
+ * @returns the problem as a failed result, if there is one.
  */
 export async function examineCheck(
   { command }: Check,

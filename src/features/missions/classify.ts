@@ -1,12 +1,12 @@
-/** Tells from a failed check alone where the fault lies, where that can be told. */
+/** Classifies a failed check by its result alone. */
 import type { CheckResult } from "./checks.ts";
 import type { FailureClass } from "./mission.ts";
 
-/** What a shell ends with when it finds no program, or one that it may not run. */
+/** A shell's exit codes for a program that is missing, or that it may not run. */
 const NOT_FOUND = 127;
 const NOT_EXECUTABLE = 126;
 
-/** A shell that misses or may not run a file of the project: what the tasks were to make. */
+/** A shell that misses or may not run a file of the project, which the tasks should have made. */
 const OWN_SCRIPT = /: (?:cannot open )?(?!\/)\S+: (?:No such file|Permission denied)/;
 const SHELL_SYNTAX = /^(?:\S*\/)?(?:ba|da)?sh: .*(?:syntax error|unexpected|unterminated)/im;
 const NO_NETWORK = new RegExp(
@@ -37,11 +37,7 @@ const TESTS_FAIL = new RegExp(
   "m",
 );
 
-/**
- * The class of a failure.
- *
- * @returns `undefined` where the result does not decide it.
- */
+/** Returns the class of a failure, if its result decides it. */
 export function classify(result: CheckResult): FailureClass | undefined {
   switch (result.kind) {
     case "command":
@@ -52,7 +48,7 @@ export function classify(result: CheckResult): FailureClass | undefined {
       if (result.refused) return "ac_bug";
       return result.missing ? "code_bug" : undefined;
     case "judged":
-      // What cannot be judged is never let through.
+      // A criterion that cannot be judged never passes.
       return "code_bug";
   }
 }

@@ -1,7 +1,7 @@
 /**
- * How a criterion is brought to hold (contract.md section 4, descent tiers). Each check that fails
- * is classified, and the class decides what is tried next; everything is tried a limited number of
- * times. A fault of the code ends in a repair or a failure, never in a soft pass.
+ * How a criterion is made to pass (contract.md section 4, descent tiers). Each failed check is
+ * classified, and its class decides what is tried next, a limited number of times. A fault of the
+ * code ends in a repair or a failure, never in a soft pass.
  */
 import type { EventData, Tier, TierStatus } from "../../protocol/events.ts";
 import type { TurnResult } from "../../session/work_session.ts";
@@ -23,25 +23,23 @@ import { type Check, type CriterionSpec, readCheck } from "./spec.ts";
 export type TierStep = Omit<EventData["descent.tier_changed"], "ac_id">;
 
 export interface DescentParts {
-  /** Looks at a check without carrying it out; `undefined` when it can be carried out. */
+  /** Examines a check without running it. @returns the problem, if any */
   examine(check: Check): Promise<CheckResult | undefined>;
-  /** Carries a check out. */
   check(check: Check): Promise<CheckResult>;
-  /** Has the model do a turn where the check is carried out. */
+  /** Runs a turn where the check is run. */
   ask(prompt: string): Promise<TurnResult>;
-  /** Whether something that is less than the spec asks for may be done. */
+  /** Whether something less than the spec requires is allowed. */
   allowed(tier: Tier, reason: string): Promise<boolean>;
-  /** Keeps what shows something. @returns what names it. */
+  /** Records evidence. @returns its name. */
   evidence(event: string, text: string): string;
-  /** Records a step. */
   step(step: TierStep): Promise<void>;
-  /** Records that another check took the place of the criterion's. */
+  /** Records that another check replaced the criterion's. */
   rewritten(check: Check): void;
 }
 
 type Mending = "T4" | "T5" | "T6" | "T7";
 
-/** How often each way of mending is tried for one criterion. */
+/** How often each repair is tried for one criterion. */
 const TRIES: Record<Mending, number> = { T4: 3, T5: 2, T6: 1, T7: 1 };
 /** What is tried for each class, in this order. */
 const WAYS: Record<FailureClass, readonly Mending[]> = {
@@ -52,20 +50,20 @@ const WAYS: Record<FailureClass, readonly Mending[]> = {
 
 export class Descent {
   readonly criterion: CriterionSpec;
-  /** Whether anything may have been changed since the last {@linkcode Descent.run} began. */
+  /** Whether the last {@linkcode Descent.run} may have changed anything. */
   changed = false;
   readonly #parts: DescentParts;
   readonly #tried: Record<Mending, number> = { T4: 0, T5: 0, T6: 0, T7: 0 };
   #check: Check;
 
-  /** @param check what is checked in place of the criterion's own check, if that was rewritten. */
+  /** @param check replaces the criterion's own, if that was rewritten. */
   constructor(criterion: CriterionSpec, check: Check | undefined, parts: DescentParts) {
     this.criterion = criterion;
     this.#check = check ?? criterion;
     this.#parts = parts;
   }
 
-  /** Checks the criterion and mends what fails; a second run has what the first left of the tries. */
+  /** Checks the criterion and repairs failures; a second run continues with the remaining tries. */
   async run(): Promise<Extract<CriterionStatus, "passed" | "soft_passed" | "failed">> {
     this.changed = false;
     let mending: Mending | undefined;
@@ -113,7 +111,7 @@ export class Descent {
     return { kind: "judged", passed: verdict === true, output };
   }
 
-  /** T3: by rule where that decides it, else by the model; in doubt it is the code. */
+  /** T3: by rule if possible, else by the model; in doubt it is the code. */
   async #classify(failure: CheckResult): Promise<FailureClass> {
     await this.#step("T3", "running");
     let failure_class = classify(failure);
@@ -127,7 +125,7 @@ export class Descent {
     return failure_class;
   }
 
-  /** T4 to T7. @returns the way that was gone; `undefined` when none is left. */
+  /** T4 to T7. @returns the tier that was tried, if one was left. */
   async #mend(failure: CheckResult, failure_class: FailureClass): Promise<Mending | undefined> {
     for (const tier of WAYS[failure_class]) {
       while (this.#tried[tier] < TRIES[tier]) {
@@ -164,7 +162,7 @@ export class Descent {
     return true;
   }
 
-  /** T8, or the failure of what was tried last. */
+  /** T8, or the failure of the last try. */
   async #end(
     failure_class: FailureClass,
     { output }: CheckResult,

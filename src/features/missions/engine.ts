@@ -1,4 +1,3 @@
-/** All missions of a daemon: made, shown, cancelled, taken up again after a restart. */
 import type * as z from "zod";
 import type { missionListSchema } from "./schemas.ts";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
@@ -12,7 +11,7 @@ import { MissionRun } from "./run.ts";
 import type { StopReason } from "./unit.ts";
 import { plainWorkspace } from "./workspace.ts";
 
-/** A mission with everything that is known of it. */
+/** A mission with its progress. */
 export interface MissionView {
   mission: Mission;
   tasks: ReadonlyMap<string, TaskState>;
@@ -22,7 +21,7 @@ export interface MissionView {
 
 interface Running {
   run: MissionRun;
-  /** Resolves when nothing of it runs any more; never rejects. */
+  /** Resolves when nothing of it runs any longer; never rejects. */
   ended: Promise<void>;
 }
 
@@ -35,16 +34,16 @@ export class MissionEngine {
     this.#parts = parts;
   }
 
-  // ── making ───────────────────────────────────────────────────────────────────────────────────
-
   /**
-   * Makes a mission and begins it; it is on the disk when this resolves.
+   * Creates and starts a mission; it is on the disk when this resolves.
    *
-   * @throws {SvcError} validation for a spec, workdir or model that will not do; not_found or ended
-   * for the session; conflict when the workdir is taken or its session may only read.
+   * @throws {SvcError} validation for an unusable spec, workdir or model; not_found or ended for
+   * the session; conflict if the workdir is taken or its session may only read.
    */
   async create(request: CreateMission): Promise<MissionView> {
-    this.#requireOpen();
+    if (this.#closing !== undefined) {
+      throw new SvcError("shutting_down", "the daemon is stopping and accepts no missions");
+    }
     const admitted = await admit(this.#parts, request);
     const { parent, owns_session } = admitted;
     try {
@@ -57,9 +56,7 @@ export class MissionEngine {
     }
   }
 
-  // ── running ──────────────────────────────────────────────────────────────────────────────────
-
-  /** Begins a mission; one that cannot begin has failed. */
+  /** Starts a mission; one that cannot start has failed. */
   async #beginOrFail(
     mission: Mission,
     parent: Session,
@@ -139,14 +136,14 @@ export class MissionEngine {
     this.#parts.store.release(id);
   }
 
-  /** As {@linkcode MissionEngine.#release}, where a daemon before did not get to it. */
+  /** As {@linkcode MissionEngine.#release}, for a mission of an earlier daemon. */
   async #releaseLeft(mission: Mission): Promise<void> {
     const { branch } = mission;
     if (branch !== undefined) await (await this.#parts.gitWorkspace(mission, branch)).close();
     await this.#release(mission);
   }
 
-  /** Takes up the missions that a daemon before has left unfinished. */
+  /** Resumes the missions that an earlier daemon left unfinished. */
   async resumeAll(): Promise<void> {
     for (const mission of this.#parts.store.unfinished()) {
       const { id, status } = mission;
@@ -166,7 +163,7 @@ export class MissionEngine {
     try {
       parent = await this.#parts.session(mission.session_id);
     } catch {
-      // Its journal is gone or unreadable; the mission goes on with another session.
+      // Its journal is gone or unreadable; another session takes its place.
     }
     if (parent === undefined || parent.final) {
       parent = await startOwnParent(this.#parts, mission);
@@ -176,9 +173,7 @@ export class MissionEngine {
     await this.#beginOrFail(mission, parent, { resumed: true });
   }
 
-  // ── looking ──────────────────────────────────────────────────────────────────────────────────
-
-  /** A mission. @throws {SvcError} not_found. */
+  /** @throws {SvcError} not_found. */
   get(id: string): MissionView {
     const mission = this.#parts.store.get(id);
     if (mission === undefined) {
@@ -200,7 +195,7 @@ export class MissionEngine {
     };
   }
 
-  /** Missions, newest first. @param options.cursor the `next_cursor` of the page before. */
+  /** Missions, newest first. @param options.cursor the `next_cursor` of the previous page. */
   list(
     { status, limit, cursor }: z.output<ReturnType<typeof missionListSchema>>,
   ): { missions: MissionView[]; next_cursor?: string } {
@@ -214,19 +209,17 @@ export class MissionEngine {
     return this.#parts.store.logs(id, options);
   }
 
-  // ── ending ───────────────────────────────────────────────────────────────────────────────────
-
   /**
-   * Cancels a mission; resolves when nothing of it runs any more.
+   * Cancels a mission; resolves when nothing of it runs any longer.
    *
-   * @throws {SvcError} not_found; conflict when it has ended otherwise.
+   * @throws {SvcError} not_found; conflict if it has ended otherwise.
    */
   async cancel(id: string): Promise<MissionView> {
     const { mission } = this.get(id);
     if (mission.status === "running") {
       const why = "the mission was cancelled";
       await this.#stop(id, "cancelled", why);
-      // One that broke off is running only by name.
+      // One that broke off is still recorded as running.
       this.#parts.store.finish(id, "cancelled", why, new Date().toISOString());
     }
     const view = this.get(id);
@@ -249,11 +242,5 @@ export class MissionEngine {
     const running = this.#runs.get(id);
     running?.run.stop(reason, why);
     await running?.ended;
-  }
-
-  #requireOpen(): void {
-    if (this.#closing !== undefined) {
-      throw new SvcError("shutting_down", "the daemon is stopping and accepts no missions");
-    }
   }
 }

@@ -5,7 +5,7 @@ import { descentVerbs } from "./descent_verbs.ts";
 import { legacyMissionVerbs } from "./legacy_verbs.ts";
 import { missionVerbs } from "./verbs.ts";
 
-/** How long missions may take at least to end their sessions and remove their worktrees. */
+/** The least time for missions to end their sessions and remove their worktrees. */
 const PARK_MS = 5_000;
 
 export const missions = feature({

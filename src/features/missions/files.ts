@@ -1,20 +1,20 @@
-/** The files of a mission, for whoever would rather read files: its spec and two logs. */
+/** The files of a mission for people and programs: its spec and two logs. */
 import { join } from "@std/path";
 import { messageOf } from "../../protocol/errors.ts";
 import { checkPrivate, ensurePrivateDir } from "../../os/files.ts";
 import type { Log } from "../../os/log.ts";
 
-/** Where they are; all are absolute. */
+/** Absolute paths. */
 export interface MissionPaths {
   sow_path: string;
   stdout_log: string;
   stderr_log: string;
 }
 
-/** Bytes after which a log takes no more: the mission's own log goes on. */
+/** The largest log in bytes; the mission's own log goes on. */
 const LOG_MAX = 16 * 1024 * 1024;
 
-/** The paths of a mission's files. */
+/** Returns the paths of a mission's files. */
 export function missionPaths(dir: string, mission_id: string): MissionPaths {
   const own = join(dir, mission_id);
   return {
@@ -30,10 +30,10 @@ export class MissionFiles {
   readonly #sizes = new Map<string, number>();
 
   /**
-   * Makes the directory of a mission and what is missing in it.
+   * Creates the missing files of a mission.
    *
    * @param options.dir of all missions.
-   * @throws {SvcError} permission_denied when one of them is wider than it may be, foreign or a link.
+   * @throws {SvcError} permission_denied if one of them is too widely readable, foreign or a link.
    */
   constructor({ dir, mission_id, spec, log }: {
     dir: string;
@@ -73,7 +73,7 @@ function create(path: string, text: string): void {
   Deno.writeTextFileSync(path, text, { createNew: true, mode: 0o600 });
 }
 
-/** The last lines of a log. @param n number of lines. */
+/** Returns the last `n` lines of a log. */
 export function tailOf(path: string, n: number): string {
   try {
     const lines = Deno.readTextFileSync(path).trimEnd().split("\n");

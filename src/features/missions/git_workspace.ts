@@ -1,7 +1,6 @@
 /**
- * Worktrees of a repository: each unit of work in one of its own, the result on a branch of the
- * mission. That branch only ever moves forward, in one step that git makes whole or not at all, so
- * whether something is part of the result can be told at any time.
+ * Worktrees of a repository: one for each unit of work, and the result on the mission's branch.
+ * That branch only moves forward, atomically, so that it always shows what is part of the result.
  */
 import { delay } from "@std/async";
 import { dirname, join } from "@std/path";
@@ -37,25 +36,23 @@ export interface GitWorkspaceOptions {
   /** Absolute real path of the repository's top directory. */
   workdir: string;
   mission_id: string;
-  /** The commit that the mission begins at. */
+  /** The commit that the mission starts from. */
   base: string;
   sandbox: Sandbox;
   log: Log;
 }
 
-/** Files in the way of the result that a message names. */
+/** Number of files in the way that a message names. */
 const NAMED_MAX = 5;
-/** How long a git that a daemon before has started may take to its end. */
+/** How long to wait for the git of an earlier daemon. */
 const REST_MS = 60_000;
 const REST_POLL_MS = 50;
-/** How often a place is brought up to date because the result moved on meanwhile. */
+/** How often to update a place because the result moved on. */
 const ROUNDS_MAX = 20;
 
 /**
- * Looks whether a workdir can have worktrees.
- *
- * @returns the branch a mission there gets; `undefined` when the workdir is not the top of a
- * repository's main checkout, or has no commit yet.
+ * Returns the branch for a mission; undefined if the workdir is not the top of a repository's main
+ * checkout, or has no commit.
  */
 export async function missionBranch(
   workdir: string,
@@ -77,7 +74,6 @@ export async function missionBranch(
 export class GitWorkspace implements Workspace {
   readonly parallel = true;
   readonly #options: GitWorkspaceOptions;
-  /** The mission's branch. */
   readonly #branch: string;
 
   constructor(options: GitWorkspaceOptions) {
@@ -165,8 +161,6 @@ export class GitWorkspace implements Workspace {
     return undefined;
   }
 
-  // ── bringing together ────────────────────────────────────────────────────────────────────────
-
   async #integrate(
     name: string,
     { message, ready, signal }: Parameters<Place["integrate"]>[0],
@@ -179,7 +173,8 @@ export class GitWorkspace implements Workspace {
       const tip = await tipOf(tree.repo, tree.branch, signal);
       const result = await tipOf(tree.repo, this.#branch, signal);
       if (await isAncestor(tree.repo, tip, result, signal)) {
-        return { merged: true, ...(await this.#isBase(tree, tip, signal) ? {} : { commit: tip }) };
+        const is_base = await isAncestor(tree.repo, tip, this.#options.base, signal);
+        return { merged: true, ...(is_base ? {} : { commit: tip }) };
       }
       if (await isAncestor(tree.repo, result, tip, signal)) {
         ready?.(tip);
@@ -194,23 +189,17 @@ export class GitWorkspace implements Workspace {
     throw new SvcError("conflict", `the branch ${this.#branch} keeps changing; try again later`);
   }
 
-  async #isBase({ repo }: OpenWorktree, tip: string, signal: AbortSignal): Promise<boolean> {
-    return await isAncestor(repo, tip, this.#options.base, signal);
-  }
-
   async #commit(tree: OpenWorktree, message: string, signal: AbortSignal): Promise<void> {
     if (!await isMerging(tree, signal)) {
       await commitAll({ path: tree.path, message, sandbox: this.#options.sandbox, signal });
       return;
     }
-    // A merge is concluded also where the files came out as they were.
+    // A merge is concluded even if it changed no file.
     await withRepoLock(tree.repo.root, signal, async () => {
       await git(tree.repo, ["add", "--all", "--", ...COMMITTED], { signal, at: tree });
       await git(tree.repo, ["commit", "--quiet", "--no-verify", "--no-edit"], { signal, at: tree });
     });
   }
-
-  // ── the repository ───────────────────────────────────────────────────────────────────────────
 
   get #ref(): string {
     return `refs/heads/${this.#branch}`;
@@ -230,7 +219,7 @@ export class GitWorkspace implements Workspace {
     for (const { name } of await listWorktrees(this.#call(signal))) {
       if (name.startsWith(prefix)) await this.#remove(name);
     }
-    // Git makes the branch of a worktree before it, so one can be there alone.
+    // Git creates a worktree's branch first, so one may exist alone.
     const repo = await this.#repo(signal);
     const args = ["for-each-ref", "--format=%(refname)", `${this.#ref}-*`];
     const { stdout } = await git(repo, args, { signal });
@@ -239,7 +228,7 @@ export class GitWorkspace implements Workspace {
     }
   }
 
-  /** What a git that the machine took down with it has locked; nobody else writes these branches. */
+  /** Removes locks of a git that a crash ended; nobody else writes these branches. */
   #removeRefLocks({ git_dir }: Repo): void {
     const dir = join(git_dir, "refs", "heads", dirname(this.#branch));
     for (const { name } of readDirIfAny(dir)) {
@@ -302,8 +291,8 @@ async function isMerging(tree: OpenWorktree, signal: AbortSignal): Promise<boole
 }
 
 /**
- * Waits until no git works on a checkout: one that a daemon before has started goes on without it.
- * A lock that stays is reported by the git that meets it.
+ * Waits until no git works on a checkout: that of an earlier daemon may still run. A lock that
+ * stays is reported by the next git.
  */
 async function gitAtRest(git_dir: string, signal: AbortSignal): Promise<void> {
   const until = performance.now() + REST_MS;
@@ -312,7 +301,7 @@ async function gitAtRest(git_dir: string, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Moves a branch forward. @returns false when it has moved meanwhile. */
+/** Moves a branch forward. @returns false if it has moved meanwhile. */
 async function moveRef(
   repo: Repo,
   ref: string,

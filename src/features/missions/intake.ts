@@ -1,4 +1,4 @@
-/** How a mission is taken: what is asked for is checked, its session found or made, then recorded. */
+/** Accepts a mission: checks the request, finds or starts its session, and records it. */
 import { isAbsolute } from "@std/path";
 import { monotonicUlid } from "@std/ulid";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
@@ -12,11 +12,11 @@ import type { MissionStore } from "./store.ts";
 import type { Workspace } from "./workspace.ts";
 import type { RunContext } from "./unit.ts";
 
-/** What missions need of the daemon. */
+/** What missions need from the daemon. */
 export interface MissionParts {
   store: MissionStore;
   log: Log;
-  /** Where the files of missions are. */
+  /** The directory of missions' files. */
   dir: string;
   new_lane_id(): string;
   /** Finds a session. @throws {SvcError} not_found. */
@@ -26,7 +26,7 @@ export interface MissionParts {
     options: { workdir: string; title: string; model: string; approval: "auto" | "ask" },
   ): Promise<Session>;
   endParent(session_id: string): Promise<void>;
-  /** Has what a mission writes named in its session; the function that it returns ends that. */
+  /** Reports in the session what a mission writes, until the returned function is called. */
   watchWrites(session: Session): Promise<() => Promise<void>>;
   startSession(options: WorkSessionOptions): Promise<WorkSession>;
   openChecks(path: string, env: Record<string, string> | undefined): CheckRunner;
@@ -34,32 +34,31 @@ export interface MissionParts {
   branchFor(workdir: string, mission_id: string): Promise<MissionBranch | undefined>;
   gitWorkspace(mission: Mission, branch: MissionBranch): Promise<Workspace>;
   /**
-   * Warms what all calls to a model begin with; undefined for one that has nothing to warm.
+   * Warms the common prefix of a model's calls, if there is one.
    *
-   * @throws {ModelError} when the call fails; the signal's reason, or when it takes too long.
+   * @throws {ModelError} if the call fails; the signal's reason, or when it takes too long.
    */
   prewarm: RunContext["prewarm"];
-  /** Says that a model id leads to a model. @throws {SvcError} validation. */
+  /** Checks that a model id leads to a model. @throws {SvcError} validation. */
   checkModel(id: string): void;
   defaultModel(): string;
   defaultApproval(): "auto" | "ask" | "read_only";
 }
 
-/** What is asked for. */
 export interface CreateMission extends Partial<Omit<MissionOptions, "approval">> {
-  /** The session it belongs to; without one it gets one of its own in `workdir`. */
+  /** The session it belongs to; default: a new one in `workdir`. */
   session_id?: string;
   workdir?: string;
-  /** Makes the workdir when it does not exist. */
+  /** Creates the workdir if it does not exist. */
   make_workdir?: boolean;
   /** An object, or its JSON or YAML text. */
   spec: unknown;
   approval?: "auto" | "ask";
-  /** Go on with the newest mission of this spec's id in the workdir, if that has not completed. */
+  /** Continue the newest mission of this spec's id in the workdir, if it has not completed. */
   resume?: boolean;
 }
 
-/** What was asked for, checked, with the session that shows it. */
+/** A checked request, with the session that shows it. */
 export interface Admitted {
   spec: MissionSpec;
   options: MissionOptions;
@@ -68,15 +67,15 @@ export interface Admitted {
   resume: boolean;
 }
 
-/** Tasks that run at once unless something else is said. */
+/** Default number of concurrent tasks. */
 const PARALLEL = 3;
 const TITLE_MAX = 200;
 
 /**
- * Checks what is asked for, and finds or starts its session.
+ * Checks a request, and finds or starts its session.
  *
- * @throws {SvcError} validation for a spec, workdir or model that will not do; not_found or ended
- * for the session; conflict when that may only read.
+ * @throws {SvcError} validation for an unusable spec, workdir or model; not_found or ended for the
+ * session; conflict if that may only read.
  */
 export async function admit(parts: MissionParts, request: CreateMission): Promise<Admitted> {
   const spec = readSpec(request.spec);
@@ -145,10 +144,10 @@ export async function startOwnParent(
 }
 
 /**
- * Records a mission, or has an earlier one go on.
+ * Records a mission, or resumes an earlier one.
  *
- * @param running the ids of the missions at work.
- * @throws {SvcError} conflict when the workdir is taken, or the earlier mission cannot go on.
+ * @param running the ids of the running missions.
+ * @throws {SvcError} conflict if the workdir is taken, or the earlier mission cannot go on.
  */
 export async function record(
   { store, branchFor }: MissionParts,
@@ -189,7 +188,7 @@ function requireSame({ id, status, spec: before }: Mission, spec: MissionSpec): 
   });
 }
 
-/** Without worktrees two missions would be in each other's way. */
+/** Without worktrees two missions would disturb each other. */
 function requireFree(workdir: string, running: readonly (Mission | undefined)[]): void {
   const other = running.find((mission) => mission?.workdir === workdir);
   if (other === undefined) return;

@@ -6,12 +6,10 @@ import type { MissionServices } from "./open.ts";
 
 const defineVerb = verbsOf<MissionServices>();
 
-/** How a build stands. */
 export const status = () => z.enum(["running", "success", "failed", "cancelled"]);
 
 const views = () => import("./legacy_views.ts");
 
-/** A build in the list. */
 export const item = () =>
   z.object({
     mission_id: mission_id(),
@@ -72,7 +70,7 @@ export const legacyMissionVerbs = [
         make_workdir: true,
         spec: sow,
         model: modelOf(runner),
-        // Who calls it has allowed what it does, unless a model calls it: then the configuration says.
+        // The caller allows what it does, unless it may be a model: then the configuration decides.
         approval: mayBeModel(caller) ? undefined : "auto",
         resume,
         continue_on_failure,

@@ -5,7 +5,7 @@ import type { MissionView } from "./engine.ts";
 import type { item, state, status } from "./legacy_verbs.ts";
 import type { MissionStatus } from "./mission.ts";
 
-/** The old names of how a mission stands. */
+/** The old names of a mission's status. */
 export const STATUS: Record<MissionStatus, z.output<ReturnType<typeof status>>> = {
   running: "running",
   completed: "success",
@@ -28,7 +28,7 @@ export function modelOf(runner = "native"): string | undefined {
   });
 }
 
-/** A mission as the old list has it. */
+/** Converts a mission for the old list. */
 export function toItem(
   { id, status, workdir, created_at, completed_at }: MissionView["mission"],
 ): z.output<ReturnType<typeof item>> {
@@ -42,7 +42,7 @@ export function toItem(
   };
 }
 
-/** A mission as its old status has it. */
+/** Converts a mission for its old status. */
 export function toState({ mission, paths }: MissionView): z.output<ReturnType<typeof state>> {
   const { status, error, created_at, completed_at } = mission;
   const seconds = (Date.parse(completed_at ?? new Date().toISOString()) - Date.parse(created_at)) /

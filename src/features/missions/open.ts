@@ -1,4 +1,4 @@
-/** The missions of a daemon, with the parts of it that they need. Loaded at the first mission. */
+/** Opens the missions of a daemon. Loaded at the first mission. */
 import type { Host } from "../../verbs/host.ts";
 import { MissionEngine } from "./engine.ts";
 import { GitWorkspace, missionBranch } from "./git_workspace.ts";
@@ -6,17 +6,17 @@ import { MissionStore } from "./store.ts";
 import { checkRunner } from "./check_runner.ts";
 import { endSession, endWorkSessions, WorkSession } from "../../session/work_session.ts";
 
-/** Workers wait for the warmed prefix, but not for a provider that is slow. */
+/** Workers wait for the warmed prefix, but not for a slow provider. */
 const PREWARM_MS = 30_000;
 
-/** What the sessions of a mission's units are called. */
+/** Titles of the sessions of a mission's units. */
 const TITLE = /^mission m-[0-9A-Z]{26} [sd]?\d+$/;
 
 /**
- * Opens the daemon's missions and takes up those that are unfinished; sessions that a crash has left
- * over are ended first.
+ * Opens the daemon's missions and resumes unfinished ones, after ending sessions that a crash left
+ * over.
  *
- * @throws {SvcError} when the state database cannot be used.
+ * @throws {SvcError} if the state database cannot be used.
  */
 export async function openMissions(host: Host): Promise<MissionEngine> {
   const { hub, log, models, ids, paths, config, sandbox, cost, builtin_tools } = host;
@@ -54,8 +54,7 @@ export async function openMissions(host: Host): Promise<MissionEngine> {
   return engine;
 }
 
-/** The services of the verbs of missions. */
 export interface MissionServices {
-  /** The missions, opened on first use. @throws {SvcError} when the database cannot be used. */
+  /** The missions, opened on first use. @throws {SvcError} if the database cannot be used. */
   missions(): Promise<MissionEngine>;
 }

@@ -1,15 +1,14 @@
 /**
- * What the sessions of a mission are told. Everything but the words of the spec stands in lines that
- * begin with `#`: a heading to a model, a comment to `builtin/toolbelt`, so what a check printed is
- * never taken for an instruction by it.
+ * The prompts of a mission's sessions. All lines but the spec's own begin with `#`: a heading to a
+ * model, and a comment to `builtin/toolbelt`, which therefore never runs a check's output.
  */
 import type { FailureClass } from "./mission.ts";
 import type { Check, CriterionSpec, MissionSpec, TaskSpec } from "./spec.ts";
 
-/** Characters of a check's output that a prompt carries: its end says what went wrong. */
+/** Characters of a check's output in a prompt; its end says what went wrong. */
 const OUTPUT_MAX = 8 * 1024;
 
-/** What a task's session is told first. */
+/** The first message to a task's session. */
 export function taskPrompt(mission: MissionSpec, task: TaskSpec): string {
   const files = task.files.length > 0 ? [`Files: ${task.files.join(", ")}`] : [];
   return [
@@ -32,41 +31,38 @@ export function conflictPrompt(files: readonly string[]): string {
   );
 }
 
-/** Asks to mend what a check found wrong. */
+/** Asks to repair what a check found. */
 export function repairPrompt(criterion: CriterionSpec, check: Check, output: string): string {
-  return framed(
+  return failing(
     `The acceptance criterion ${criterion.id} fails: ${criterion.description}`,
-    checkLine(check),
+    check,
     "Fix the code so that the criterion is met. Do not change the check, and do not make it pass without fixing the cause.",
-    "Its output:",
-    quoted(output),
+    output,
   );
 }
 
-/** Asks to bring about what a check needs to run. */
+/** Asks to provide what a check needs to run. */
 export function environmentPrompt(criterion: CriterionSpec, check: Check, output: string): string {
-  return framed(
+  return failing(
     `The acceptance criterion ${criterion.id} cannot be checked here: ${criterion.description}`,
-    checkLine(check),
+    check,
     "Something is missing in its environment. Provide it within the working directory.",
-    "Its output:",
-    quoted(output),
+    output,
   );
 }
 
-/** Asks to change the code so that a criterion can be checked at all. */
+/** Asks to change the code so that a criterion can be checked. */
 export function refactorPrompt(criterion: CriterionSpec, check: Check, output: string): string {
-  return framed(
+  return failing(
     `The acceptance criterion ${criterion.id} cannot be checked with the current code: ` +
       criterion.description,
-    checkLine(check),
+    check,
     "Change the structure of the code, not its behaviour, so that the check can run.",
-    "Its output:",
-    quoted(output),
+    output,
   );
 }
 
-/** Asks for another check of the same thing; the answer is read by {@linkcode readCheck}. */
+/** Asks for another check of the same thing; {@linkcode readCheck} reads the answer. */
 export function rewritePrompt(criterion: CriterionSpec, check: Check, output: string): string {
   return framed(
     `The check of the acceptance criterion ${criterion.id} is itself wrong: ${criterion.description}`,
@@ -81,7 +77,7 @@ export function rewritePrompt(criterion: CriterionSpec, check: Check, output: st
   );
 }
 
-/** Asks what a failure comes from; the answer is read by {@linkcode readClass}. */
+/** Asks for the cause of a failure; {@linkcode readClass} reads the answer. */
 export function classifyPrompt(criterion: CriterionSpec, check: Check, output: string): string {
   return framed(
     `The acceptance criterion ${criterion.id} fails: ${criterion.description}`,
@@ -95,7 +91,7 @@ export function classifyPrompt(criterion: CriterionSpec, check: Check, output: s
   );
 }
 
-/** Asks to judge a criterion that has no check; the answer is read by {@linkcode readVerdict}. */
+/** Asks to judge a criterion without a check; {@linkcode readVerdict} reads the answer. */
 export function judgePrompt(criterion: CriterionSpec): string {
   return [
     framed(
@@ -107,25 +103,30 @@ export function judgePrompt(criterion: CriterionSpec): string {
   ].join("\n");
 }
 
-/** A verdict from the last line of an answer; `undefined` when there is none. */
+/** Reads a verdict from the last line of an answer, if it has one. */
 export function readVerdict(answer: string): boolean | undefined {
   const last = answer.trimEnd().split("\n").at(-1) ?? "";
   const [, word] = /^[\s*_`]*(PASS|FAIL)\b/.exec(last) ?? [];
   return word === undefined ? undefined : word === "PASS";
 }
 
-/** A class from an answer of one word; `undefined` when it is anything else. */
+/** Reads a class from an answer of one word. */
 export function readClass(answer: string): FailureClass | undefined {
   const word = answer.trim().replace(/^[*_`"]+|[*_`".]+$/g, "").toLowerCase();
   return word === "code_bug" || word === "ac_bug" || word === "environment" ? word : undefined;
 }
 
-/** A check in a line for people and models. */
-export function checkLine({ command, file_exists, content_match }: Check): string {
+/** Describes a check in a line for people and models. */
+function checkLine({ command, file_exists, content_match }: Check): string {
   if (command !== undefined) return `Its check is the command: ${command}`;
   if (file_exists !== undefined) return `Its check: the file ${file_exists} exists`;
   if (content_match === undefined) return "It has no check and is judged by a model.";
   return `Its check: a line of ${content_match.file} matches /${content_match.pattern}/`;
+}
+
+/** What is wrong, the check, what to do, and the check's output. */
+function failing(problem: string, check: Check, task: string, output: string): string {
+  return framed(problem, checkLine(check), task, "Its output:", quoted(output));
 }
 
 function framed(...lines: string[]): string {

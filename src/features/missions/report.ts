@@ -1,4 +1,4 @@
-/** What a mission tells: its log, its files, and events and lanes of its session. */
+/** What a mission reports: its log, its files, and events and lanes of its session. */
 import { messageOf, SvcError } from "../../protocol/errors.ts";
 import type { Log } from "../../os/log.ts";
 import {
@@ -14,7 +14,6 @@ import type { Published } from "../../session/subscription.ts";
 import { type Change, View } from "../../session/view.ts";
 import { clipped, shownLines } from "../../session/view_lines.ts";
 import type { MissionFiles } from "./files.ts";
-import { evidenceRef } from "./mission.ts";
 import type { LogLine, MissionStore } from "./store.ts";
 
 export interface ReportParts {
@@ -40,8 +39,8 @@ export class Report {
   /**
    * Adds a line to the mission's log and its files.
    *
-   * @param options.failure the line belongs to standard error too.
-   * @returns what names the line as evidence.
+   * @param options.failure also to standard error.
+   * @returns the line's name as evidence.
    */
   note(line: LogLine, { failure = false } = {}): string {
     const { mission_id, store, files } = this.#parts;
@@ -53,7 +52,7 @@ export class Report {
       .filter((part) => part !== undefined).join(" ").trimEnd();
     files.append(text, "stdout");
     if (failure) files.append(text, "stderr");
-    return evidenceRef(mission_id, seq);
+    return `${mission_id}#${seq}`;
   }
 
   /** Records an event in the mission's session, if that has not ended. */
@@ -61,7 +60,6 @@ export class Report {
     await tolerant(() => this.#parts.session.emit(type, data));
   }
 
-  /** Opens a lane in the mission's session. */
   async openLane(label: string, parent_lane_id: string = MAIN_LANE): Promise<MissionLane> {
     const { session, new_lane_id } = this.#parts;
     const lane_id = new_lane_id();
@@ -77,7 +75,7 @@ export class Report {
     return new MissionLane(session, lane_id);
   }
 
-  /** Says that something of the mission failed that its client does not see otherwise. */
+  /** Logs a failure that the mission's client does not see. */
   warn(message: string, error: unknown): void {
     const { log, mission_id } = this.#parts;
     log.warn(message, { mission_id, error: messageOf(error) });
@@ -91,7 +89,7 @@ export class MissionLane {
   readonly signal: AbortSignal;
   readonly #session: Session;
   readonly #forget: () => void;
-  /** What a person is shown of the session that works for it. */
+  /** What a person sees of the working session. */
   readonly #view = new View();
 
   constructor(session: Session, id: string) {
@@ -116,7 +114,7 @@ export class MissionLane {
     await this.move(pending ? "cancelled" : status, reason, status);
   }
 
-  /** Shows what happens in a session that works for it. */
+  /** Shows an event of the working session. */
   // fold-ok: what a lane's status and cost take from its session; view.ts says what is shown
   mirror(event: Published): void {
     for (const change of this.#view.apply(event)) this.#show(change);
@@ -159,7 +157,7 @@ export class MissionLane {
   }
 }
 
-/** Characters of a line in a lane: the session that works has all of it, and the journal both. */
+/** Characters of a line in a lane; the working session has all of it. */
 const LINE_MAX = 400;
 
 /** A lane was killed: its unit of work is cancelled, not the mission. */
@@ -171,12 +169,12 @@ export class LaneKilled extends Error {
   }
 }
 
-/** What is only shown is not worth failing for: a journal that cannot be written fails what counts. */
+/** Not worth failing for: a journal that cannot be written fails what matters. */
 function unawaited(promise: Promise<unknown>): void {
   promise.catch(() => {});
 }
 
-/** A session that has ended takes no events; the mission's own log has what it would have said. */
+/** An ended session takes no events; the mission's own log has them. */
 async function tolerant(work: () => Promise<unknown>): Promise<void> {
   try {
     await work();

@@ -1,4 +1,4 @@
-/** One mission at work: its sessions in order, the tasks of each as their dependencies allow. */
+/** A running mission: its sessions in order, the tasks of each by their dependencies. */
 import { messageOf, SvcError } from "../../protocol/errors.ts";
 import { accept } from "./acceptance.ts";
 import type { MissionStatus } from "./mission.ts";
@@ -7,7 +7,7 @@ import type { CriterionSpec, SessionSpec } from "./spec.ts";
 import { TaskRunner } from "./task_runner.ts";
 import { type RunContext, Stopped, type StopReason, Unit } from "./unit.ts";
 
-/** How often the result is brought up to date with a workdir whose branch moves on. */
+/** How often to update the result because the workdir's branch moves on. */
 const DELIVERIES_MAX = 5;
 
 type End = { status: Exclude<MissionStatus, "running">; error?: string; branch?: string };
@@ -15,10 +15,10 @@ type End = { status: Exclude<MissionStatus, "running">; error?: string; branch?:
 export class MissionRun {
   readonly #context: RunContext;
   readonly #stop = new AbortController();
-  /** Fires when nothing of it may go on: it is stopped, or its budget is spent. */
+  /** Fires when it is stopped, or its budget is spent. */
   readonly #signal: AbortSignal;
   readonly #tasks: TaskRunner;
-  /** The first failure, which ends the mission unless it goes on regardless. */
+  /** The first failure, which ends the mission unless it continues regardless. */
   #failure: string | undefined;
 
   constructor(context: RunContext) {
@@ -31,12 +31,11 @@ export class MissionRun {
     });
   }
 
-  /** Has it stop. */
   stop(reason: StopReason, why: string): void {
     this.#stop.abort(new Stopped(reason, why));
   }
 
-  /** Begins, or goes on where a daemon before left it; resolves when it has ended or is parked. */
+  /** Starts or continues the mission; resolves when it has ended or is parked. */
   async start(): Promise<void> {
     const { mission, report } = this.#context;
     let main: MissionLane | undefined;
@@ -98,9 +97,7 @@ export class MissionRun {
     await report.emit("mission.completed", { mission_id: mission.id, status, error });
   }
 
-  // ── where it stands ──────────────────────────────────────────────────────────────────────────
-
-  /** Whether nothing new is begun because of a failure. */
+  /** Whether a failure prevents further work. */
   get #halted(): boolean {
     return this.#failure !== undefined && !this.#context.mission.options.continue_on_failure;
   }
@@ -108,8 +105,6 @@ export class MissionRun {
   #fail(why: string): void {
     this.#failure ??= why;
   }
-
-  // ── sessions and tasks ───────────────────────────────────────────────────────────────────────
 
   async #runSession(session: SessionSpec, main: MissionLane): Promise<void> {
     const { mission, store, report } = this.#context;
@@ -159,9 +154,7 @@ export class MissionRun {
     }
   }
 
-  // ── the result ───────────────────────────────────────────────────────────────────────────────
-
-  /** Brings the result to the workdir; what was committed there meanwhile is merged in first. */
+  /** Brings the result to the workdir, after merging what was committed there meanwhile. */
   async #deliver(main: MissionLane): Promise<void> {
     const { mission, workspace, store, report } = this.#context;
     const signal = this.#signal;
@@ -183,7 +176,7 @@ export class MissionRun {
     throw new SvcError("conflict", `the branch checked out in ${mission.workdir} keeps changing`);
   }
 
-  /** Has a unit see what was committed in the workdir meanwhile: criteria hold with that or not. */
+  /** Merges the workdir's newer commits into a unit: the criteria must pass with them. */
   async #update(unit: Unit): Promise<void> {
     const { workspace } = this.#context;
     const conflicts = await workspace.update(unit.place, this.#signal);

@@ -4,7 +4,6 @@ export const mission_id = () =>
   z.string().regex(/^m-[0-9A-Z]{26}$/, "must have the shape m-<ULID>");
 export const status = () => z.enum(["running", "completed", "failed", "cancelled"]);
 
-/** The missions to list. */
 export const missionListSchema = () =>
   z.object({
     status: status().optional(),

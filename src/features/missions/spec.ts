@@ -1,4 +1,4 @@
-/** What a mission is to do: sessions of tasks, each gated by its acceptance criteria. */
+/** What a mission should do: sessions of tasks, each gated by its acceptance criteria. */
 import { parse as parseYaml } from "@std/yaml";
 import * as z from "zod";
 import { relativePath } from "../../jail/rooted_path.ts";
@@ -9,13 +9,13 @@ import { inconsistencies } from "./spec_consistency.ts";
 /** A piece of work for one agent session. */
 export type TaskSpec = z.output<typeof task>;
 
-/** How a criterion is checked; one that has only a description is judged by the model. */
+/** How a criterion is checked; the model judges one that has only a description. */
 export type Check = z.output<z.ZodObject<typeof check>>;
 
 /** Something that must hold when the tasks of a session are done. */
 export type CriterionSpec = z.output<typeof criterion>;
 
-/** Tasks that belong together; the next session begins when its criteria hold. */
+/** Tasks that belong together; the next session starts when its criteria hold. */
 export type SessionSpec = z.output<typeof session>;
 
 /** A statement of work. */
@@ -31,7 +31,7 @@ export interface SpecIssue {
 const SPEC_MAX = 1024 * 1024;
 /** Values in a spec: an alias of YAML can stand for any number of them. */
 const NODES_MAX = 50_000;
-/** Issues that a message names. */
+/** Number of issues that a message names. */
 const NAMED_MAX = 5;
 
 const id = z.string().trim().min(1).max(64).regex(/^[^\p{C}]*$/u, "has control characters");
@@ -64,7 +64,6 @@ const check = {
   file_exists: relative.optional(),
   content_match: known({ file: relative, pattern }).optional(),
 };
-/** The shape of a criterion. */
 export const criterion = known({ id, description: text, ...check }).refine(
   (it) => checksOf(it).length <= 1,
   {
@@ -77,13 +76,10 @@ const session = known({
   tasks: z.array(task).min(1),
   acceptance_criteria: z.array(criterion).default([]),
 });
-/** The shape of a spec; what goes beyond the shape is checked by {@linkcode readSpec}. */
+/** The shape of a spec; {@linkcode readSpec} checks the rest. */
 const mission_spec = known({ id, name: text, sessions: z.array(session).min(1) });
 
-/**
- * An object whose further members are left out, unless one looks like a known member misspelt:
- * specs written for other programs carry members of their own.
- */
+/** Drops unknown members, which specs of other programs have, but reports misspelt ones. */
 function known<S extends z.ZodRawShape>(shape: S) {
   const names = Object.keys(shape);
   return z.preprocess((value, context) => {
@@ -103,10 +99,9 @@ function checksOf({ command, file_exists, content_match }: Check): unknown[] {
 }
 
 /**
- * Reads a spec.
+ * Reads a spec: an object, or its JSON or YAML text.
  *
- * @param source an object, or its JSON or YAML text.
- * @throws {SvcError} validation, naming every place that is wrong; `details.issues` has them apart.
+ * @throws {SvcError} validation, naming every wrong place; `details.issues` lists them.
  */
 export function readSpec(source: unknown): MissionSpec {
   const value = typeof source === "string" ? parseText(source) : source;
@@ -122,11 +117,7 @@ export function readSpec(source: unknown): MissionSpec {
   return parsed.data;
 }
 
-/**
- * Reads a check that a model wrote, alone or in a fence.
- *
- * @returns `undefined` when it is none.
- */
+/** Reads a check that a model wrote, alone or in a fence, if it is one. */
 export function readCheck(answer: string): Check | undefined {
   const [, fenced] = /```(?:json)?\s*\n([^]*?)\n\s*```/.exec(answer) ?? [];
   try {

@@ -1,4 +1,3 @@
-/** What the shape of a spec does not say: names that must be unique, tasks that must be there. */
 import type { MissionSpec, SpecIssue, TaskSpec } from "./spec.ts";
 
 const TASKS_MAX = 200;
@@ -9,7 +8,7 @@ interface Placed extends TaskSpec {
   session: number;
 }
 
-/** What is inconsistent in a spec; cycles are looked for where nothing else is. */
+/** Returns what is inconsistent in a spec; cycles only if nothing else is. */
 export function inconsistencies(spec: MissionSpec): SpecIssue[] {
   const tasks = spec.sessions.flatMap(({ tasks }, s) =>
     tasks.map((task, t): Placed => ({ ...task, path: `sessions[${s}].tasks[${t}]`, session: s }))

@@ -1,4 +1,4 @@
-/** Missions in the database: whatever is said of one is on the disk when the call returns. */
+/** Missions in the database: a change is on the disk when the call returns. */
 import type { DatabaseSync } from "node:sqlite";
 import { given, type Row, Statements } from "../../os/statements.ts";
 import type {
@@ -15,7 +15,6 @@ const DETAIL_MAX = 40 * 1024;
 
 const UNFINISHED = "released = 0";
 
-/** What a log line says. */
 export type LogLine = Omit<MissionLogEntry, "seq" | "at">;
 
 export class MissionStore {
@@ -29,8 +28,6 @@ export class MissionStore {
   close(): void {
     this.#db.close();
   }
-
-  // ── changes ──────────────────────────────────────────────────────────────────────────────────
 
   /** Adds a mission with its tasks and criteria, all pending. */
   insert(mission: Mission): void {
@@ -71,7 +68,7 @@ export class MissionStore {
     });
   }
 
-  /** Ends a mission. @returns whether it was running until now. */
+  /** Ends a mission. @returns whether it was running. */
   finish(
     id: string,
     status: Exclude<MissionStatus, "running">,
@@ -86,7 +83,7 @@ export class MissionStore {
     return changes > 0;
   }
 
-  /** Has an ended mission go on: what has not been done is pending again. */
+  /** Resumes an ended mission: what is not done is pending again. */
   reopen(
     id: string,
     session: { session_id: string; owns_session: boolean },
@@ -117,17 +114,17 @@ export class MissionStore {
     });
   }
 
-  /** Says which commit brought the result of a mission to its workdir. */
+  /** Records the commit that brought a mission's result to its workdir. */
   deliver(id: string, commit: string): void {
     this.#db.run(`UPDATE missions SET "commit" = :commit WHERE id = :id`, { id, commit });
   }
 
-  /** Says that nothing an ended mission made is left to be removed. */
+  /** Records that an ended mission has left nothing to remove. */
   release(id: string): void {
     this.#db.run("UPDATE missions SET released = 1 WHERE id = :id", { id });
   }
 
-  /** Gives a mission another session, one of its own. */
+  /** Gives a mission another session of its own. */
   move(id: string, session_id: string): void {
     this.#db.run(
       "UPDATE missions SET session_id = :session_id, owns_session = 1 WHERE id = :id",
@@ -135,12 +132,12 @@ export class MissionStore {
     );
   }
 
-  /** Changes what is said of a task; members that are absent stay, `undefined` empties them. */
+  /** Changes a task; absent members stay, `undefined` empties them. */
   setTask(mission_id: string, { task_id, ...changes }: Partial<TaskState> & { task_id: string }) {
     this.#update("mission_tasks", { mission_id, task_id }, changes);
   }
 
-  /** Changes what is said of a criterion, as {@linkcode MissionStore.setTask} does of a task. */
+  /** Changes a criterion, like {@linkcode MissionStore.setTask}. */
   setCriterion(
     mission_id: string,
     { ac_id, rewritten, ...changes }: Partial<CriterionState> & { ac_id: string },
@@ -161,7 +158,6 @@ export class MissionStore {
     });
   }
 
-  /** Adds to what a mission has cost. */
   addCost(id: string, usd: number): void {
     this.#db.run("UPDATE missions SET cost_usd = cost_usd + :usd WHERE id = :id", { id, usd });
   }
@@ -183,14 +179,12 @@ export class MissionStore {
     return Number(lastInsertRowid);
   }
 
-  // ── looking ──────────────────────────────────────────────────────────────────────────────────
-
   get(id: string): Mission | undefined {
     const row = this.#db.get("SELECT * FROM missions WHERE id = :id", { id });
     return row && toMission(row);
   }
 
-  /** Up to `limit` missions, newest first, with what the next page begins at. */
+  /** Up to `limit` missions, newest first, and where the next page begins. */
   list(
     { status, limit, before }: { status?: MissionStatus; limit: number; before?: string },
   ): { missions: Mission[]; next?: string } {
@@ -203,12 +197,12 @@ export class MissionStore {
     return { missions, next: rows.length > limit ? missions.at(-1)!.id : undefined };
   }
 
-  /** The missions that have not ended, or have left something to be removed; oldest first. */
+  /** Missions that have not ended, or have left something to remove; oldest first. */
   unfinished(): Mission[] {
     return this.#db.all(`SELECT * FROM missions WHERE ${UNFINISHED} ORDER BY id`).map(toMission);
   }
 
-  /** The newest mission of a spec in a workdir, whatever became of it. */
+  /** The newest mission of a spec in a workdir, in any status. */
   newestOf(workdir: string, spec_id: string): Mission | undefined {
     const rows = this.#db.all("SELECT * FROM missions WHERE workdir = :workdir ORDER BY id DESC", {
       workdir,
@@ -216,7 +210,7 @@ export class MissionStore {
     return rows.map(toMission).find(({ spec }) => spec.id === spec_id);
   }
 
-  /** Where the tasks of a mission stand, by their ids. */
+  /** The state of a mission's tasks, by id. */
   tasks(mission_id: string): Map<string, TaskState> {
     const rows = this.#db.all("SELECT * FROM mission_tasks WHERE mission_id = :mission_id", {
       mission_id,
@@ -227,7 +221,7 @@ export class MissionStore {
     }));
   }
 
-  /** Where the criteria of a mission stand, by their ids. */
+  /** The state of a mission's criteria, by id. */
   criteria(mission_id: string): Map<string, CriterionState> {
     const rows = this.#db.all("SELECT * FROM mission_criteria WHERE mission_id = :mission_id", {
       mission_id,
@@ -256,7 +250,7 @@ export class MissionStore {
   }
 }
 
-/** Whether a daemon that begins has something to do for missions. */
+/** Whether a starting daemon has something to do for missions. */
 export function hasUnfinishedMissions(db: DatabaseSync): boolean {
   return db.prepare(`SELECT 1 FROM missions WHERE ${UNFINISHED} LIMIT 1`).get() !== undefined;
 }

@@ -1,21 +1,21 @@
-/** The tasks of a mission at work: each as its dependencies allow, several at once where that goes. */
+/** Runs the tasks of a mission by their dependencies, several at once if possible. */
 import { messageOf } from "../../protocol/errors.ts";
-import type { TaskState } from "./mission.ts";
+import type { EventData } from "../../protocol/events.ts";
 import { taskPrompt } from "./prompts.ts";
 import { LaneKilled, type MissionLane } from "./report.ts";
 import type { SessionSpec, TaskSpec } from "./spec.ts";
 import { type RunContext, Stopped, TurnFailed, Unit } from "./unit.ts";
 
 export interface TaskRunnerOptions {
-  /** Fires when nothing of the mission may go on. */
+  /** Fires when the whole mission must stop. */
   signal: AbortSignal;
-  /** Whether nothing new is begun because of a failure. */
+  /** Whether a failure prevents further work. */
   halted(): boolean;
-  /** Told why the mission cannot complete any more. */
+  /** Called when the mission can no longer complete. */
   fail(why: string): void;
 }
 
-/** How often a task is begun when its model fails. */
+/** How often a task is started if its model fails. */
 const ATTEMPTS_MAX = 2;
 
 export class TaskRunner {
@@ -30,12 +30,7 @@ export class TaskRunner {
     this.#options = options;
   }
 
-  #state(task_id: string): TaskState {
-    const { store, mission } = this.#context;
-    return store.tasks(mission.id).get(task_id)!;
-  }
-
-  /** Settles tasks that a daemon before was at: merged ones are done, the others begin again. */
+  /** Settles the running tasks of an earlier daemon: merged ones are done, others start again. */
   async settleMerged(): Promise<void> {
     const { mission, store, workspace, report } = this.#context;
     for (const { task_id, status, commit } of store.tasks(mission.id).values()) {
@@ -59,15 +54,15 @@ export class TaskRunner {
     const completed_at = new Date().toISOString();
     store.setTask(mission.id, { task_id, status: "completed", commit, completed_at });
     report.note({ task_id, event: "completed", detail: commit });
-    await report.emit("mission.task_completed", {
-      mission_id: mission.id,
-      task_id,
-      status: "completed",
-      commit,
-    });
+    await this.#tellEnd({ task_id, status: "completed", commit });
   }
 
-  /** Opens a lane for every task that is still to be done. */
+  async #tellEnd(end: Omit<EventData["mission.task_completed"], "mission_id">): Promise<void> {
+    const { mission, report } = this.#context;
+    await report.emit("mission.task_completed", { mission_id: mission.id, ...end });
+  }
+
+  /** Opens a lane for each pending task. */
   async openLanes(main: MissionLane): Promise<void> {
     this.#main = main;
     const { mission, store, report } = this.#context;
@@ -78,7 +73,7 @@ export class TaskRunner {
     }
   }
 
-  /** Skips the tasks that were not begun, whatever session they belong to. */
+  /** Skips the pending tasks of all sessions. */
   skipPending(why: string): void {
     const { mission, store } = this.#context;
     for (const { task_id, status } of store.tasks(mission.id).values()) {
@@ -86,12 +81,11 @@ export class TaskRunner {
     }
   }
 
-  /** Ends the lanes that are left. */
   async endLanes(reason: string): Promise<void> {
     for (const lane of this.#lanes.values()) await lane.end("cancelled", reason);
   }
 
-  /** Runs the tasks of a session that are to be done, each when what it depends on is. */
+  /** Runs the pending tasks of a session, each when its dependencies are done. */
   async run(tasks: readonly TaskSpec[]): Promise<void> {
     const { mission, workspace } = this.#context;
     const parallel = workspace.parallel ? mission.options.parallel : 1;
@@ -116,8 +110,8 @@ export class TaskRunner {
   }
 
   /**
-   * Has the provider cache what several workers are about to send at once, which each of them would
-   * pay for otherwise. A failure costs the saving and nothing else.
+   * Has the provider cache the prefix that several workers are about to send, which each would pay
+   * for otherwise. A failure costs only the saving.
    */
   async #prewarm(): Promise<void> {
     if (this.#warmed) return;
@@ -141,7 +135,7 @@ export class TaskRunner {
     }
   }
 
-  /** Tasks that can begin; those that never can are skipped. */
+  /** Returns the tasks that can start, and skips those that never can. */
   #ready(tasks: readonly TaskSpec[], running: ReadonlyMap<string, unknown>): TaskSpec[] {
     const { mission, store } = this.#context;
     const states = store.tasks(mission.id);
@@ -152,7 +146,7 @@ export class TaskRunner {
       const lost = needed.find(({ status }) => ["failed", "cancelled", "skipped"].includes(status));
       if (lost !== undefined) {
         this.#skip(task.id, `task ${lost.task_id} is ${lost.status}`);
-        // It may be needed by one that was looked at before it.
+        // An earlier task may depend on it.
         return this.#ready(tasks, running);
       }
       if (needed.every(({ status }) => status === "completed")) ready.push(task);
@@ -166,7 +160,7 @@ export class TaskRunner {
     report.note({ task_id, event: "skipped", detail: why });
   }
 
-  /** Never rejects because of the task alone: that is recorded. */
+  /** Records a failure of the task instead of rejecting. */
   async #runTask(task: TaskSpec): Promise<void> {
     const lane = this.#lanes.get(task.id)!;
     const signal = AbortSignal.any([this.#options.signal, lane.signal]);
@@ -207,7 +201,7 @@ export class TaskRunner {
   ): Promise<string | undefined> {
     const { mission, store, report } = this.#context;
     const task_id = task.id;
-    const attempts = this.#state(task_id).attempts + 1;
+    const attempts = store.tasks(mission.id).get(task_id)!.attempts + 1;
     const started_at = new Date().toISOString();
     store.setTask(mission.id, {
       task_id,
@@ -235,17 +229,12 @@ export class TaskRunner {
   }
 
   async #cutOff(task_id: string, lane: MissionLane): Promise<void> {
-    const { mission, store, report } = this.#context;
+    const { mission, store } = this.#context;
     const cause = this.#options.signal.reason;
     const message = messageOf(cause);
     if (!(cause instanceof Stopped && cause.reason === "parked")) {
       store.setTask(mission.id, { task_id, status: "cancelled", error: message });
-      await report.emit("mission.task_completed", {
-        mission_id: mission.id,
-        task_id,
-        status: "cancelled",
-        error: message,
-      });
+      await this.#tellEnd({ task_id, status: "cancelled", error: message });
     }
     await lane.end("cancelled", message);
   }
@@ -258,17 +247,12 @@ export class TaskRunner {
     store.setTask(mission.id, { task_id, status, error, completed_at: new Date().toISOString() });
     report.note({ task_id, event: status, detail: error }, { failure: true });
     this.#options.fail(`task ${task_id} ${killed ? "was cancelled" : "failed"}: ${error}`);
-    await report.emit("mission.task_completed", {
-      mission_id: mission.id,
-      task_id,
-      status,
-      error,
-    });
+    await this.#tellEnd({ task_id, status, error });
     await lane.end(killed ? "cancelled" : "errored", error);
   }
 }
 
-/** A task's place in the spec, from 1: its id may hold what a branch's name may not. */
+/** A task's place in the spec, from 1: its id may not fit into a branch name. */
 function taskNumber(sessions: readonly SessionSpec[], task_id: string): number {
   return sessions.flatMap(({ tasks }) => tasks).findIndex(({ id }) => id === task_id) + 1;
 }

@@ -1,7 +1,7 @@
 import type { Host } from "../../verbs/host.ts";
 import { hasUnfinishedMissions } from "./store.ts";
 
-/** Whether a mission is unfinished: otherwise nothing else of missions is loaded at the start. */
+/** Reports whether a mission is unfinished. If not, a start loads nothing else of missions. */
 export async function hasUnfinished({ openStateDb }: Host): Promise<boolean> {
   const db = await openStateDb();
   try {

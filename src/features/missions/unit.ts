@@ -19,25 +19,23 @@ export interface RunContext {
   readonly workspace: Workspace;
   startSession(options: WorkSessionOptions): Promise<WorkSession>;
   openChecks(path: string, env: Record<string, string> | undefined): CheckRunner;
-  /** Warms what all calls to a model begin with; undefined where there is nothing to warm. */
+  /** Warms the common prefix of a model's calls, if there is one. */
   prewarm(model_id: string, signal: AbortSignal): Promise<Usage & { usd: number } | undefined>;
   readonly budget: Budget;
 }
 
 export interface UnitOptions {
-  /** Short; its session and worktree are named for it. */
+  /** Short; its session and worktree are named after it. */
   name: string;
   /** What its lines in the log are about. */
   about: { task_id?: string; ac_id?: string };
   lane: MissionLane;
-  /** Ends what it does. */
   signal: AbortSignal;
 }
 
-/** Why a mission stops before its end. */
 export type StopReason = "cancelled" | "parked";
 
-/** Fires when a mission is stopped from outside. */
+/** A mission was stopped from outside. */
 export class Stopped extends Error {
   override name = "Stopped";
   readonly reason: StopReason;
@@ -48,10 +46,10 @@ export class Stopped extends Error {
   }
 }
 
-/** A turn ended otherwise than well. */
+/** A turn did not end well. */
 export class TurnFailed extends Error {
   override name = "TurnFailed";
-  /** Whether another attempt may do better: the model was the trouble, not the work. */
+  /** Whether another attempt may succeed: the model failed, not the work. */
   readonly again: boolean;
 
   constructor(session_id: string, { stop_reason, error }: TurnResult) {
@@ -61,7 +59,7 @@ export class TurnFailed extends Error {
   }
 }
 
-/** Ends of a turn that another attempt may spare. */
+/** Ends of a turn after which another attempt may succeed. */
 const AGAIN: ReadonlySet<TurnResult["stop_reason"]> = new Set([
   "error",
   "length",
@@ -75,31 +73,26 @@ const CONFLICT_TURNS = 3;
 export class Unit implements AsyncDisposable {
   readonly #context: RunContext;
   readonly #options: UnitOptions;
-  readonly #place: Place;
+  readonly place: Place;
   #session: WorkSession | undefined;
   #checks: CheckRunner | undefined;
 
   private constructor(context: RunContext, options: UnitOptions, place: Place) {
     this.#context = context;
     this.#options = options;
-    this.#place = place;
+    this.place = place;
   }
 
   static async open(context: RunContext, options: UnitOptions): Promise<Unit> {
     return new Unit(context, options, await context.workspace.open(options.name, options.signal));
   }
 
-  get place(): Place {
-    return this.#place;
-  }
-
-  /** Runs checks in the place. */
   get checks(): CheckRunner {
     const { mission, openChecks } = this.#context;
-    return this.#checks ??= openChecks(this.#place.path, mission.options.env);
+    return this.#checks ??= openChecks(this.place.path, mission.options.env);
   }
 
-  /** The session that works here, started when it is first asked for. */
+  /** The session that works here, started on first use. */
   async session(): Promise<WorkSession> {
     if (this.#session !== undefined) return this.#session;
     const { mission, report, startSession, budget } = this.#context;
@@ -107,10 +100,10 @@ export class Unit implements AsyncDisposable {
     signal.throwIfAborted();
     return this.#session = await startSession({
       title: `mission ${mission.id} ${name}`,
-      workdir: this.#place.path,
+      workdir: this.place.path,
       model: mission.options.model,
       trust: report.session.state.trust,
-      // In a worktree too: a command does more than change its files.
+      // Even in a worktree: a command can do more than change its files.
       approval: mission.options.approval,
       journal_root: mission.workdir,
       budget_usd: budget.remaining(),
@@ -121,7 +114,7 @@ export class Unit implements AsyncDisposable {
     });
   }
 
-  /** Has the session do a turn. @throws the signal's reason when it was aborted. */
+  /** Runs a turn of the session. @throws the signal's reason when aborted. */
   async ask(prompt: string): Promise<TurnResult> {
     const session = await this.session();
     this.#context.budget.remaining();
@@ -132,17 +125,17 @@ export class Unit implements AsyncDisposable {
     return result;
   }
 
-  /** As {@linkcode Unit.ask}. @throws {TurnFailed} when the turn did not end well. */
+  /** As {@linkcode Unit.ask}. @throws {TurnFailed} if the turn did not end well. */
   async work(prompt: string): Promise<void> {
     const result = await this.ask(prompt);
     if (result.stop_reason !== "ok") throw new TurnFailed((await this.session()).id, result);
   }
 
   /**
-   * Makes what was done part of the mission's result; conflicts are resolved by turns.
+   * Makes the work part of the mission's result; turns resolve conflicts.
    *
    * @returns the commit, if anything was changed.
-   * @throws {SvcError} conflict when they are not resolved.
+   * @throws {SvcError} conflict if they are not resolved.
    */
   async integrate(
     message: string,
@@ -150,13 +143,13 @@ export class Unit implements AsyncDisposable {
   ): Promise<string | undefined> {
     const { signal } = this.#options;
     for (let turns = 0;; turns++) {
-      const integration = await this.#place.integrate({ message, ready, signal });
+      const integration = await this.place.integrate({ message, ready, signal });
       if (integration.merged) return integration.commit;
       await this.resolve(integration.conflicts, turns);
     }
   }
 
-  /** Has conflicting files mended. @param turns how many turns were spent on them already. */
+  /** Has conflicting files repaired. @param turns the number of turns already spent on them. */
   async resolve(files: string[], turns: number): Promise<void> {
     const { mission, report } = this.#context;
     const { task_id } = this.#options.about;
@@ -175,10 +168,10 @@ export class Unit implements AsyncDisposable {
     this.#context.report.note({ ...this.#options.about, event, detail });
   }
 
-  /** Ends its session and gives its place back. */
+  /** Ends its session and removes its place. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#checks?.close();
     await this.#session?.stop(this.#options.signal.aborted ? "killed" : "completed");
-    await this.#place.close();
+    await this.place.close();
   }
 }

@@ -1,10 +1,9 @@
-/** Where the work of a mission is done, and how what was done comes together. */
+/** Where the work of a mission is done, and how it is combined. */
 
-/** Whether what was done in a place has become part of the result. */
 export type Integration =
-  /** `commit` is absent where nothing was changed. */
+  /** `commit` is absent if nothing was changed. */
   | { merged: true; commit?: string }
-  /** The other side has been merged in as far as it went; these files have conflicts. */
+  /** The other side is merged as far as possible; these files have conflicts. */
   | { merged: false; conflicts: string[] };
 
 /** A directory for one unit of work. */
@@ -12,12 +11,10 @@ export interface Place {
   /** Absolute real path. */
   readonly path: string;
   /**
-   * Makes what was done part of the mission's result. After conflicts it is called again, when they
-   * have been resolved in the place.
+   * Makes the work part of the mission's result. Call it again after resolving conflicts.
    *
-   * @param options.message of the commit.
-   * @param options.ready told the commit before it becomes part of the result.
-   * @throws {SvcError} when git refuses; the signal's reason when it was aborted.
+   * @param options.ready called with the commit before it becomes part of the result.
+   * @throws {SvcError} if git refuses; the signal's reason when aborted.
    */
   integrate(
     options: { message: string; ready?(commit: string): void; signal: AbortSignal },
@@ -26,32 +23,31 @@ export interface Place {
   close(): Promise<void>;
 }
 
-/** What became of the result. */
 export type Delivery =
   | { delivered: true; commit?: string }
-  /** The workdir has commits that the result lacks; they are to be merged into it first. */
+  /** The workdir has newer commits, which must first be merged into the result. */
   | { delivered: false; behind: true }
-  /** Files in the workdir that are not committed are in the way. */
+  /** Uncommitted files in the workdir are in the way. */
   | { delivered: false; behind: false; reason: string };
 
 export interface Workspace {
-  /** Whether units of work have places of their own, and so can run at once. */
+  /** Whether units of work have separate places and can run at once. */
   readonly parallel: boolean;
-  /** Removes what a daemon that is gone has left over, and makes what is needed to begin. */
+  /** Removes the leftovers of an earlier daemon, and creates what is needed to start. */
   prepare(signal: AbortSignal): Promise<void>;
-  /** Makes a place that has the result so far. */
+  /** Creates a place with the result so far. */
   open(name: string, signal: AbortSignal): Promise<Place>;
   /** Whether a commit is part of the result. */
   contains(commit: string, signal: AbortSignal): Promise<boolean>;
   /** Brings the result to the workdir. */
   deliver(signal: AbortSignal): Promise<Delivery>;
-  /** Merges the workdir's commits into a place, as {@linkcode Place.integrate} does the result's. */
+  /** Merges the workdir's commits into a place. @returns the files with conflicts */
   update(place: Place, signal: AbortSignal): Promise<string[]>;
-  /** Ends it. @returns the branch that keeps what was done but not delivered, if there is one. */
+  /** Ends it. @returns the branch with undelivered work, if there is any. */
   close(): Promise<string | undefined>;
 }
 
-/** The workdir itself: one unit of work after the other, nothing to bring together. */
+/** The workdir itself: one unit of work after the other, without merging. */
 export function plainWorkspace(workdir: string): Workspace {
   const done = () => Promise.resolve();
   return {

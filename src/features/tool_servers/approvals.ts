@@ -1,4 +1,3 @@
-/** Records which projects' policy files a person has approved, beside the operator's own. */
 import * as z from "zod";
 import { SvcError } from "../../protocol/errors.ts";
 import { atomicWrite, checkPrivate, readTextIfAny } from "../../os/files.ts";
@@ -10,7 +9,7 @@ const Approved = z.array(z.strictObject({
   approved_at: z.string(),
 }));
 
-/** The approvals; each is for one directory and one content of its file. */
+/** Records which policy files of projects a person has approved, by directory and content. */
 export class ProjectApprovals {
   readonly #path: string;
   #writing: Promise<void> = Promise.resolve();
@@ -26,8 +25,7 @@ export class ProjectApprovals {
   }
 
   /**
-   * @throws {SvcError} permission_denied when others can write the file; validation when it is
-   * damaged
+   * @throws {SvcError} permission_denied if others can write the file; validation if it is damaged
    */
   add(directory: string, sha256: string): Promise<void> {
     const writing = this.#writing.then(async () => {

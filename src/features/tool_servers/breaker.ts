@@ -2,15 +2,15 @@ import { formatDuration } from "../../base/duration.ts";
 import { SvcError } from "../../protocol/errors.ts";
 import type { Clock } from "../../base/clock.ts";
 
-/** The failures in a row that open the breaker (contract.md section 7, like the times below). */
+/** Failures in a row that open the breaker (contract.md section 7, as the times below). */
 const FAILURES = 5;
 const OPEN_MIN_MS = 10_000;
 const OPEN_MAX_MS = 5 * 60_000;
 
-/** `half_open`: the next attempt is a probe, and no other is made while it runs. */
+/** `half_open`: the next attempt is a probe; no other is made while it runs. */
 export type BreakerState = "closed" | "open" | "half_open" | "probing";
 
-/** What an attempt shows about the server: that it failed, that it is healthy, or nothing. */
+/** What an attempt shows about the server. */
 export type Verdict = "failed" | "well" | "nothing";
 
 /** A circuit breaker: stops calls to a server that fails all of them. */
@@ -23,7 +23,6 @@ export class Breaker {
   #retry_at: string | undefined;
   #stopTimer = () => {};
 
-  /** @param onOpen called each time it opens */
   constructor(clock: Clock, onOpen: () => void = () => {}) {
     this.#clock = clock;
     this.#onOpen = onOpen;
@@ -33,7 +32,7 @@ export class Breaker {
     return this.#state;
   }
 
-  /** While it is open, when it allows the next probe: RFC 3339 in UTC. */
+  /** While it is open: when it allows the next probe, as RFC 3339 in UTC. */
   get retry_at(): string | undefined {
     return this.#state === "open" ? this.#retry_at : undefined;
   }
@@ -41,9 +40,8 @@ export class Breaker {
   /**
    * Makes an attempt.
    *
-   * @param verdict.error what an error shows about the server; "nothing" if the caller gave up
-   * @param verdict.success what a success shows
-   * @throws {SvcError} internal, when the breaker is open
+   * @param verdict what an error ("nothing" if the caller gave up) and a success show
+   * @throws {SvcError} internal, while the breaker is open
    */
   async attempt<T>(
     work: () => Promise<T>,
@@ -60,7 +58,6 @@ export class Breaker {
     }
   }
 
-  /** Stops its timer. */
   close(): void {
     this.#stopTimer();
   }
@@ -78,7 +75,7 @@ export class Breaker {
   }
 
   #settle(probe: boolean, verdict: Verdict): void {
-    // Attempts that were in progress when it opened do not decide when it closes.
+    // Attempts that began before it opened do not decide when it closes.
     if (!probe && this.#state !== "closed") return;
     if (verdict === "well") {
       this.#state = "closed";

@@ -1,6 +1,7 @@
 /** A connection to a tool server: the protocol's client over standard input and output or HTTP. */
 import { deadline } from "@std/async";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport";
+import type { ClientRequest } from "@modelcontextprotocol/sdk/types";
 import type { OAuthClientProvider } from "@modelcontextprotocol/sdk/client/auth";
 import * as z from "zod";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
@@ -24,7 +25,6 @@ import {
   ToolListChangedNotificationSchema,
 } from "../../sdk/mcp_client.ts";
 
-/** Where a server is, and how to connect to it. */
 export type Target =
   | {
     transport: "stdio";
@@ -32,40 +32,33 @@ export type Target =
     args: readonly Argument[];
     env: Record<string, string>;
     cwd: string;
-    /** Called with the started program. */
     started?(child: Deno.ChildProcess): void;
   }
   | {
     transport: "http";
     url: string;
     headers: Record<string, string>;
-    /** The saved login. */
     auth?: OAuthClientProvider;
-    /** Its recent refreshes, by any connection. */
     refreshes?: Refreshes;
   };
 
 export interface ConnectionEvents {
-  /** Called when the connection ends, for any reason. */
+  /** Called when the connection ends for any reason. */
   onClosed(): void;
-  /** Called when the known list of tools is out of date. */
+  /** Called when the list of tools has changed. */
   onToolsChanged(): void;
-  /** Called with each line that the server writes to standard error. */
   onStderr(line: string): void;
-  /**
-   * Returns whether the server's questions to the person may be answered with the defaults of their
-   * forms.
-   */
+  /** Whether svc may answer the server's questions with the defaults of their forms. */
   mayAnswer(): boolean;
 }
 
-/** The limits of a server's list of tools: pages, tools, and characters of their JSON. */
+/** Limits of a list of tools: pages, tools, and characters of their JSON. */
 const PAGES_MAX = 100;
 const TOOLS_MAX = 1_000;
 const LIST_MAX = 4 * 1024 * 1024;
 /** How long the server may take to acknowledge the end of its session. */
 const GOODBYE_MS = 2_000;
-/** The client's own timer is not used, because the signal of a call carries its time limit. */
+/** Turns the client's own timer off: the signal of a call carries its time limit. */
 const NO_TIMEOUT_MS = 2 ** 31 - 1;
 
 type OurTransport = StdioTransport | StreamableHTTPClientTransport;
@@ -83,7 +76,7 @@ export class Connection {
   /**
    * Connects and initializes the session.
    *
-   * @throws {SvcError} internal when the program cannot be started
+   * @throws {SvcError} internal if the program cannot be started
    * @throws {Error} an error of the server, or the reason why it ended
    * @throws the signal's reason, with nothing left behind
    */
@@ -101,9 +94,15 @@ export class Connection {
       });
     const client = new Client({ name: "svc", version: VERSION }, {
       capabilities: { elicitation: { form: { applyDefaults: true } } },
-      // By default, a server's schemas are compiled to code, and their patterns run here on that
-      // server's answers; a malicious one could block the daemon forever.
-      jsonSchemaValidator: { getValidator: () => (data) => accepted(data) },
+      // By default, a server's schemas are compiled to code, and its patterns run here on its
+      // answers: a malicious one could block the daemon forever.
+      jsonSchemaValidator: {
+        getValidator: () => (data) => ({
+          valid: true,
+          data: data as never,
+          errorMessage: undefined,
+        }),
+      },
     });
     const connection = new Connection(client, transport);
     client.onclose = () => {
@@ -121,7 +120,7 @@ export class Connection {
       await client.connect(transport as Transport, { signal, timeout: NO_TIMEOUT_MS });
       return connection;
     } catch (error) {
-      // A program that is ended because of its answer has not failed by ending.
+      // A program that svc ends because of its answer has not failed.
       const reason = connection.#ended === undefined ? refusal(error) : undefined;
       await connection.close();
       signal.throwIfAborted();
@@ -129,7 +128,6 @@ export class Connection {
     }
   }
 
-  /** Whether it has ended. */
   get gone(): boolean {
     return this.#gone;
   }
@@ -140,7 +138,7 @@ export class Connection {
     return { name, version };
   }
 
-  /** Returns the tools of the server as it describes them, up to a reasonable number. */
+  /** Returns the server's tools as it describes them, up to the limits. */
   async listTools(signal: AbortSignal): Promise<Listed<unknown>> {
     if (!this.#client.getServerCapabilities()?.tools) {
       const problem = "it offers no tools: its answer to initialize does not name them";
@@ -151,11 +149,9 @@ export class Connection {
     let room = LIST_MAX;
     for (let page = 0; page < PAGES_MAX; page++) {
       const request = { method: "tools/list" as const, params };
-      const options = { signal, timeout: NO_TIMEOUT_MS };
-      const answer = await this.#ask(
+      const answer: { tools?: unknown; nextCursor?: unknown } = await this.#ask(request, {
         signal,
-        () => this.#client.request(request, anything(), options),
-      ) as { tools?: unknown; nextCursor?: unknown };
+      });
       if (!Array.isArray(answer.tools)) {
         throw new AnsweredError("its answer to tools/list has no list of tools");
       }
@@ -174,21 +170,16 @@ export class Connection {
     return { tools, problems: [] };
   }
 
-  /** Calls a tool. @param options.onProgress called when the server reports its progress */
   async callTool(
     name: string,
     args: Record<string, unknown>,
     { signal, onProgress }: { signal: AbortSignal; onProgress(): void },
   ): Promise<CallResult> {
-    const options = { signal, timeout: NO_TIMEOUT_MS, onprogress: onProgress };
     const request = { method: "tools/call" as const, params: { name, arguments: args } };
-    return await this.#ask(
-      signal,
-      () => this.#client.request(request, anything(), options),
-    ) as CallResult;
+    return await this.#ask(request, { signal, onprogress: onProgress });
   }
 
-  /** Ends the connection, and the program if there is one. Never fails. */
+  /** Ends the connection and its program, if any. Never fails. */
   async close(): Promise<void> {
     if (this.#transport instanceof StreamableHTTPClientTransport && !this.#gone) {
       await deadline(this.#transport.terminateSession(), GOODBYE_MS).catch(() => {});
@@ -203,16 +194,17 @@ export class Connection {
     return this.#transport instanceof StdioTransport ? this.#transport.ended : undefined;
   }
 
-  get #isHttp(): boolean {
-    return this.#transport instanceof StreamableHTTPClientTransport;
-  }
-
-  async #ask<T>(signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
+  async #ask<T>(
+    request: ClientRequest,
+    options: { signal: AbortSignal; onprogress?: () => void },
+  ): Promise<T> {
     try {
-      return await ask();
+      // Answers are read leniently where they are used.
+      const answer = z.unknown() as z.ZodType<T>;
+      return await this.#client.request(request, answer, { ...options, timeout: NO_TIMEOUT_MS });
     } catch (error) {
-      signal.throwIfAborted();
-      if (this.#isHttp && isForgotten(error)) {
+      options.signal.throwIfAborted();
+      if (this.#transport instanceof StreamableHTTPClientTransport && isForgotten(error)) {
         throw new ForgottenError(messageOf(error), { cause: error });
       }
       throw isAnswer(error)
@@ -221,17 +213,16 @@ export class Connection {
     }
   }
 
-  /** Adds what an error says about the server. */
   #explained(error: unknown): unknown {
     if (this.#ended !== undefined) return new Error(this.#ended, { cause: error });
     if (error instanceof McpError) return new AnsweredError(error.message, { cause: error });
-    // Without a saved login; with one, the transport asks for another.
+    // There is no saved login; otherwise the transport asks for a new one.
     if (error instanceof StreamableHTTPError && error.code === 401) return new LoginNeeded(error);
     return error;
   }
 }
 
-/** Returns what was wrong with a server's answer to the handshake; undefined without an answer. */
+/** Returns what was wrong with an answer to the handshake, if there was one. */
 function refusal(cause: unknown): Error | undefined {
   if (cause instanceof McpError) {
     if (cause.code === ErrorCode.ConnectionClosed) return undefined;
@@ -243,7 +234,7 @@ function refusal(cause: unknown): Error | undefined {
   return new Error("its answer to initialize is not as the protocol says", { cause });
 }
 
-/** What servers that have lost a session say of it, in answers with another status than 404. */
+/** How servers report a lost session with another status than 404. */
 const LOST_SESSION = new RegExp(
   [
     String.raw`\b(no|invalid|unknown|expired|missing|stale)( valid| such)? session\b`,
@@ -258,9 +249,8 @@ const LOST_SESSION = new RegExp(
 const LOST_CODES = new Set([-32000, -32001, -32600, NO_CODE]);
 
 /**
- * Reports whether a server has lost our session, so that the call was not made. The protocol has
- * 404 for that; servers also answer 400, 410 and others, or an error with 200, with words about the
- * session.
+ * Reports whether the server has lost our session and has not made the call. Besides 404, servers
+ * answer 400, 410 and others, or an error with 200, that mentions the session.
  */
 function isForgotten(error: unknown): boolean {
   if (error instanceof McpError) {
@@ -270,22 +260,17 @@ function isForgotten(error: unknown): boolean {
   return error.code === 404 || error.code === 410 || LOST_SESSION.test(error.message);
 }
 
-/**
- * Statuses for requests that a server refuses because of their content, not because of its state.
- */
+/** Statuses of requests that are refused for their content, not for the server's state. */
 const REFUSED = new Set([400, 405, 406, 409, 410, 413, 414, 415, 422]);
 
-/** Reports whether an error is the server's answer to a request that reached it. */
+/** Reports whether an error is the server's answer to a request. */
 function isAnswer(error: unknown): boolean {
   if (error instanceof SvcError) return error.code === "payload_too_large";
   if (!(error instanceof StreamableHTTPError)) return false;
   return REFUSED.has(error.code ?? 0) || hasRpcError(error.message);
 }
 
-/**
- * Reports whether the body of an HTTP error, at the end of the message, is an answer of the
- * protocol.
- */
+/** Reports whether an HTTP error ends with a body that is an answer of the protocol. */
 function hasRpcError(message: string): boolean {
   try {
     const { jsonrpc, error } = JSON.parse(message.slice(message.indexOf("{")));
@@ -295,12 +280,7 @@ function hasRpcError(message: string): boolean {
   }
 }
 
-/** What a server answers is read where it is used, leniently. */
-function anything(): z.ZodUnknown {
-  return z.unknown();
-}
-
-/** Returns the length of a value's JSON; nothing for one that is nested too deeply. */
+/** Returns the length of a value's JSON; 0 for one that is nested too deeply. */
 function lengthOf(value: unknown): number {
   try {
     return JSON.stringify(value)?.length ?? 0;
@@ -309,11 +289,7 @@ function lengthOf(value: unknown): number {
   }
 }
 
-function accepted(data: unknown): { valid: true; data: never; errorMessage: undefined } {
-  return { valid: true, data: data as never, errorMessage: undefined };
-}
-
-/** Reports whether a form can be sent unchanged: every required field has a default. */
+/** Reports whether a form can be sent unchanged: each required field has a default. */
 function hasDefaults(schema: { required?: string[]; properties: Record<string, object> }): boolean {
   return (schema.required ?? []).every((field) =>
     Object.hasOwn(schema.properties, field) && "default" in schema.properties[field]

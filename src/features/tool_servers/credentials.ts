@@ -2,24 +2,24 @@
 import type { Env } from "../../os/paths.ts";
 import type { ServerEntry } from "./policy.ts";
 
-/** What a server receives: variables of its process, or headers of its requests. */
+/** Variables of a server's process, or headers of its requests. */
 export interface Credentials {
-  /** With every `${NAME}` replaced. */
+  /** With each `${NAME}` replaced. */
   values: Record<string, string>;
-  /** The values that came from the daemon's environment. */
+  /** The values from the daemon's environment. */
   secrets: string[];
 }
 
-/** Shorter values are ordinary words such as `true`, which may appear anywhere. */
+/** Shorter values are ordinary words such as `true`. */
 const SECRET_MIN = 6;
 const MASK = "***";
 
 /**
- * Resolves a server's `env` or `headers`, and `auth_env`: a program gets that variable, an address
- * gets the header `authorization`, unless the entry sets either itself.
+ * Resolves `env` or `headers`, and `auth_env`: a program gets that variable, an address gets
+ * `authorization`, unless the entry sets it.
  *
- * @param allowed the variables that may be used; undefined for all
- * @returns the credentials, or the reason why the server cannot be used
+ * @param allowed the usable variables; undefined for all
+ * @returns the credentials, or why the server cannot be used
  */
 export function credentialsOf(
   entry: ServerEntry,
@@ -69,7 +69,7 @@ export function masker(secrets: readonly string[]): (text: string) => string {
     forms.add(encodeURIComponent(secret));
     forms.add(new TextEncoder().encode(secret).toBase64({ omitPadding: true }));
   }
-  // The longest first, because one may be part of another.
+  // Longest first: one may be part of another.
   const sorted = [...forms].sort((a, b) => b.length - a.length);
   return (text) => sorted.reduce((masked, form) => masked.replaceAll(form, MASK), text);
 }

@@ -1,4 +1,3 @@
-/** What may be deployed: `deploy_targets` of the operator's policy file. */
 import { isAbsolute } from "@std/path";
 import * as z from "zod";
 import { parseDuration } from "../../base/duration.ts";
@@ -16,13 +15,13 @@ export const commit_name = z.string().regex(
   "must be 7 to 64 hexadecimal digits of a commit",
 );
 
-/** One entry of `deploy_targets`. */
+/** One entry of `deploy_targets` in the operator's policy file. */
 export const deploy_target = z.strictObject({
   name: z.string().regex(
     /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/,
     "must be 1 to 64 letters, digits, dots, hyphens or underscores",
   ),
-  /** A program: an absolute path, or a name on the PATH. */
+  /** An absolute path, or a name on the PATH. */
   command: z.string().refine(
     (text) => isAbsolute(text) || /^[^/\s]+$/.test(text),
     "must be an absolute path, or the name of a program",
@@ -30,19 +29,18 @@ export const deploy_target = z.strictObject({
   args: z.array(z.string()).default([]),
   /** Values may name variables of the daemon's environment as `${NAME}`. */
   env: z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), z.string()).default({}),
-  /** Where the program starts. */
   cwd: z.string().refine(isAbsolute, "must be an absolute path"),
   health_url: url,
-  /** How long the deployed service may take to be well. */
+  /** How long the deployed service may take to become healthy. */
   health_timeout: z.string().default("60s").transform((text, context) => {
     const ms = parseDuration(text);
     if (ms !== undefined && ms > 0 && ms <= HEALTH_TIMEOUT_MAX_MS) return ms;
     context.addIssue(`${JSON.stringify(text)} is not a duration from 1ms to 1h, such as 60s or 5m`);
     return z.NEVER;
   }),
-  /** Where the running commit is told, if not at health_url. */
+  /** Where the running commit is reported, if not at health_url. */
   commit_url: url.optional(),
-  /** What a request that names no commit is held to. */
+  /** The commit to expect if a request names none. */
   expected_commit: commit_name.optional(),
 });
 

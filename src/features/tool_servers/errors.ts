@@ -3,7 +3,7 @@ export class AnsweredError extends Error {
   override name = "AnsweredError";
 }
 
-/** The server has restarted and no longer knows the session. The call was not made. */
+/** The server has restarted and lost the session. The call was not made. */
 export class ForgottenError extends Error {
   override name = "ForgottenError";
 }

@@ -38,7 +38,7 @@ export const toolServers = feature({
         return await (await opened.get()).session_tools.for(session, signal);
       },
       beforeEnd: async (session) => await (await opened.opened)?.session_tools.beforeEnd(session),
-      // It names programs to start: no tool of a session writes it.
+      // It names programs to start, so no tool of a session may write it.
       hides: (workdir) => config().of(POLICY).allow_project ? [join(workdir, PROJECT_POLICY)] : [],
       stop: () => opened.opened?.then(({ servers }) => servers.close()),
     };

@@ -1,18 +1,13 @@
-/**
- * Requests to a tool server over HTTP, with limits on the size of answers and the rate of requests.
- */
+/** Requests to a tool server over HTTP, with limits on answers and the rate of requests. */
 import { delay } from "@std/async";
 import { SvcError } from "../../protocol/errors.ts";
 import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types";
 import { messagesIn } from "./messages.ts";
 import { RESULT_MAX_BYTES, tooLongAnswer } from "./result.ts";
 
-/**
- * The shortest time between two event streams; a server could ask for an endless series of them.
- */
+/** The shortest time between two event streams; a server could ask for an endless series. */
 const STREAM_EVERY_MS = 200;
 
-/** The clock of {@linkcode boundedFetch}; tests pass their own. */
 export interface FetchTime {
   /** Returns milliseconds from a monotonic clock. */
   now(): number;
@@ -21,7 +16,7 @@ export interface FetchTime {
 
 const SYSTEM_TIME: FetchTime = { now: () => performance.now(), pause: delay };
 
-/** Returns the `fetch` for the protocol's client of one server. */
+/** Returns the `fetch` for one server. */
 export function boundedFetch(
   { now, pause } = SYSTEM_TIME,
 ): (url: string | URL, init?: RequestInit) => Promise<Response> {
@@ -47,14 +42,14 @@ export function boundedFetch(
   };
 }
 
-/** Returns the protocol's request in a body; requests of a login are others. */
+/** Returns the protocol's request in a body, if it is one; a login sends others. */
 function requestIn(body: unknown): { id?: unknown } | undefined {
   if (typeof body !== "string") return undefined;
   const message = JSON.parse(body);
   return message.jsonrpc === undefined ? undefined : message;
 }
 
-/** Writes the messages of a body as the protocol's client reads them. */
+/** Converts a body to messages that the protocol's client can read. */
 function readBody(id: unknown): TransformStream<Uint8Array, Uint8Array<ArrayBuffer>> {
   const decoder = new TextDecoder();
   let text = "";
@@ -86,7 +81,7 @@ function readEvents(id: unknown): TransformStream<Uint8Array, Uint8Array<ArrayBu
       const ends = /[\r\n]/.test(text) || partial.endsWith("\r");
       partial += text;
       if (!ends) return;
-      // The second half of a line's end may be in the next chunk.
+      // The rest of a line break may be in the next chunk.
       const pieces = partial.split(/(\r\n|\r(?!$)|\n)/);
       partial = pieces.pop()!;
       for (let at = 0; at < pieces.length; at += 2) {
@@ -101,7 +96,6 @@ function readEvents(id: unknown): TransformStream<Uint8Array, Uint8Array<ArrayBu
   });
 }
 
-/** Returns an event with its messages as the client reads them. */
 function readEvent(event: string, id: unknown): string {
   const lines = event.split(/\r\n|\r|\n/).filter((line) => line !== "");
   const is_data = (line: string) => line.startsWith("data:");
@@ -112,7 +106,7 @@ function readEvent(event: string, id: unknown): string {
   return messages.map((message) => `${others}data: ${JSON.stringify(message)}\n\n`).join("");
 }
 
-/** Returns the messages in a text; undefined if it has none that the client can read. */
+/** Returns the readable messages in a text, if any. */
 function messagesOf(text: string, id: unknown): JSONRPCMessage[] | undefined {
   try {
     const messages = messagesIn(JSON.parse(text), id);
@@ -141,8 +135,8 @@ const NEWLINE = 0x0a;
 const RETURN = 0x0d;
 
 /**
- * Limits each event of a stream. An answer to `id` that is too long is replaced by an error, which
- * ends the stream; without an id the stream fails.
+ * Limits each event of a stream. An answer to `id` that is too long becomes an error and ends the
+ * stream; without an id the stream fails.
  */
 function boundedEvents(
   id: unknown,

@@ -7,14 +7,13 @@ const OPENING = new Set([0x7b, 0x5b]);
 const CLOSING = new Set([0x7d, 0x5d]);
 const COMMA = 0x2c;
 
-/** Receives the results of a message reader. */
 export interface MessageSink {
   message(text: string): void;
-  /** Called for a message that was too long to keep; `id` is the message's own, if it has one. */
+  /** Called for a message that was too long; `id` is its own, if it has one. */
   tooLong(id: unknown): void;
 }
 
-/** Splits a stream of bytes into messages, one per line; one longer than `max_bytes` is skipped. */
+/** Splits bytes into messages, one per line; one longer than `max_bytes` is skipped. */
 export class MessageLines {
   readonly #lines: LineSplitter;
   #id: TopLevelId | undefined;
@@ -43,15 +42,12 @@ export class MessageLines {
 /** The longest recognized `id`; ours are short. */
 const ID_MAX = 64;
 
-/**
- * Finds the `id` of a JSON object without keeping the rest: an answer may have its id at the end as
- * well as at the start.
- */
+/** Finds the `id` at the start or end of a JSON object without keeping the rest. */
 export class TopLevelId {
   #depth = 0;
   #in_string = false;
   #escaped = false;
-  /** The object's member that is being read; a longer name cannot be the id. */
+  /** The member that is being read; a longer name cannot be the id. */
   #member = "";
   #found = "";
 
@@ -62,7 +58,7 @@ export class TopLevelId {
     }
   }
 
-  /** Returns the value; undefined when the object has none, or it is not a number or string. */
+  /** Returns the value, if it is a number or string. */
   value(): string | number | undefined {
     try {
       const { id } = JSON.parse(`{${this.#found}}`);
@@ -92,7 +88,7 @@ export class TopLevelId {
   }
 }
 
-/** Returns where a string that is skipped may end; most of a long message is one string. */
+/** Skips quickly within a string, of which most of a long message consists. */
 function endOfRun(bytes: Uint8Array, from: number): number {
   let at = from;
   while (at < bytes.length && bytes[at] !== QUOTE && bytes[at] !== BACKSLASH) at++;

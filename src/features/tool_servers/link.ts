@@ -5,7 +5,6 @@ import { SvcError } from "../../protocol/errors.ts";
 import type { Connection } from "./connection.ts";
 
 export interface LinkParts {
-  /** The time limit for connecting, in ms. */
   timeout_ms: number;
   /** Connects; must call `onClosed` when the connection ends by itself. */
   open(signal: AbortSignal, onClosed: () => void): Promise<Connection>;
@@ -25,7 +24,6 @@ export class Link {
     this.#parts = parts;
   }
 
-  /** Whether there is a connection. */
   get live(): boolean {
     return this.#live !== undefined;
   }
@@ -40,10 +38,7 @@ export class Link {
     return this.#end.signal;
   }
 
-  /**
-   * Returns the connection; waits for one that is being opened. @throws the reason why there is
-   * none.
-   */
+  /** Returns the connection, and opens it if necessary. @throws the reason why there is none. */
   get(): Promise<Connection> {
     return this.#connection ??= this.#connect();
   }
@@ -88,13 +83,13 @@ export class Link {
   }
 }
 
-/** How often the limit of one piece of work can begin anew. */
+/** How often one piece of work can restart its limit. */
 const EXTENSIONS_MAX = 20;
 
 /**
- * Runs work with a time limit, which `extend` begins anew: the work shows that it goes on.
+ * Runs work with a time limit, which `extend` restarts.
  *
- * @throws {SvcError} timeout when it takes longer
+ * @throws {SvcError} timeout
  * @throws the signal's reason
  */
 export async function withinLimit<T>(

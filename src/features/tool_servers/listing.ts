@@ -1,9 +1,10 @@
-/** The tools that a server lists: read one by one, so that an unusual one costs at most itself. */
+/** Reads a server's tools one by one, so that an unusual one costs at most itself. */
 import { acceptableText } from "../../models/acceptable.ts";
 import { acceptableSchema } from "../../models/acceptable_schema.ts";
+import { isObject } from "../../models/loose_json.ts";
 import { messageOf } from "../../protocol/errors.ts";
 
-/** A tool as its server describes it, and as models are offered it. */
+/** A tool as its server describes it, and as models see it. */
 export interface RemoteTool {
   name: string;
   title?: string;
@@ -11,11 +12,10 @@ export interface RemoteTool {
   inputSchema?: unknown;
   annotations?: Record<string, unknown>;
   offered: { description: string; input_schema: Record<string, unknown> };
-  /** The names of its parameters, by those that models see in their place. */
+  /** Original parameter names by the names that models see. */
   renamed: ReadonlyMap<string, string>;
 }
 
-/** The answers to `tools/list` of a server. */
 export interface Listed<T> {
   tools: T[];
   /** Why tools are missing. */
@@ -23,15 +23,15 @@ export interface Listed<T> {
 }
 
 /**
- * The largest description and schema of a tool, in characters of JSON, because every model call
- * contains them.
+ * The largest description and schema of a tool, in characters of JSON: each model call contains
+ * them.
  */
 const SPEC_MAX = 64 * 1024;
 const NAME_SHOWN_MAX = 80;
 const SCHEMA_ORDER = ["type", "properties", "required"];
 const HINT_ORDER = ["title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"];
 
-/** Reads the tools of a server's answers. @param mask masks its credentials in a text */
+/** Reads the tools of a server. @param mask masks its credentials in a text */
 export function readTools(
   { tools: given, problems }: Listed<unknown>,
   mask: (text: string) => string,
@@ -52,7 +52,7 @@ export function readTools(
   return { tools, problems: [...problems.map(mask), ...left_out] };
 }
 
-/** @throws {Error} for one that cannot be offered; the message says why */
+/** @throws {Error} with the reason, for a tool that cannot be offered */
 function readTool(raw: unknown, mask: (text: string) => string): RemoteTool {
   const { name, title, description, inputSchema, annotations } = maskStrings(raw, mask) as Record<
     string,
@@ -74,7 +74,7 @@ function readTool(raw: unknown, mask: (text: string) => string): RemoteTool {
   };
 }
 
-/** Puts members in an order: what was always allowed of a tool is bound to this text. */
+/** Puts members in a fixed order, because a permanent approval is bound to this text. */
 function inOrder<T>(value: T, order: readonly string[]): T {
   if (!isObject(value)) return value;
   const first = order.filter((name) => Object.hasOwn(value, name));
@@ -86,15 +86,7 @@ function nameOf(raw: unknown): string {
   return name.slice(0, NAME_SHOWN_MAX);
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/**
- * Returns a copy of a value with all texts in it masked.
- *
- * @throws {Error} for one that is nested too deeply
- */
+/** Returns a copy with all texts masked. @throws {Error} for a value that is nested too deeply */
 export function maskStrings<T>(value: T, mask: (text: string) => string): T {
   try {
     return JSON.parse(

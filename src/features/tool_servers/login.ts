@@ -1,6 +1,6 @@
 /**
- * A login at a tool server by OAuth 2.1 with PKCE: the person allows svc in a browser, which brings
- * the code to a loopback address (RFC 8252). Loaded when somebody logs in.
+ * A login by OAuth 2.1 with PKCE: the browser brings the code to a loopback address (RFC 8252).
+ * Loaded when somebody logs in.
  */
 import type { OAuthClientProvider } from "@modelcontextprotocol/sdk/client/auth";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport";
@@ -22,36 +22,34 @@ const LOGIN_MS = 10 * 60_000;
 const ANSWER_MS = 30_000;
 /** How long the browser may take to read the last page. */
 const PAGE_MS = 2_000;
-/** The longest description of an error that is shown. */
+/** The longest error description that is shown. */
 const SAID_MAX = 300;
 
-/** A login that the person has to allow. */
+/** A login that a person must approve. */
 export interface OpenLogin {
-  /** The page on which the person does that. */
+  /** The page where the person approves it. */
   url: string;
-  /** An address of this machine that leads there once, and may be in a command line. */
+  /** An address of this machine that leads there once; safe in a command line. */
   open_url: string;
   expires_at: Date;
-  /** Resolves with the login. Rejects with an {@linkcode SvcError} when it fails, expires or is cancelled. */
+  /** Rejects with an {@linkcode SvcError} when it fails, expires or is cancelled. */
   done: Promise<Login>;
 }
 
 export interface LoginOptions {
   entry: Pick<HttpEntry, "url" | "oauth">;
-  /** Headers of its requests, with credentials. */
   headers: Record<string, string>;
   client_secret?: string;
   /** Rights that a call lacked with the last login, separated by spaces. */
   scope?: string;
-  /** Cancels it, at any time. */
   signal: AbortSignal;
 }
 
 /**
  * Asks the server where to log in.
  *
- * @returns undefined when the server wants no login
- * @throws {SvcError} unavailable or timeout when its answers do not lead to a login
+ * @returns undefined if it requires no login
+ * @throws {SvcError} unavailable or timeout if its answers lead to no login
  * @throws the signal's reason
  */
 export async function beginLogin(options: LoginOptions): Promise<OpenLogin | undefined> {
@@ -102,7 +100,7 @@ export async function beginLogin(options: LoginOptions): Promise<OpenLogin | und
     const finish = async () => {
       try {
         const code = await callback.code;
-        await inTime(signal, () => transport.finishAuth(code));
+        await withinLimit(ANSWER_MS, signal, () => transport.finishAuth(code));
         if (tokens === undefined || client === undefined) {
           throw new SvcError("unavailable", "the server returned no token");
         }
@@ -126,17 +124,17 @@ export async function beginLogin(options: LoginOptions): Promise<OpenLogin | und
   }
 }
 
-/** Reports whether the server answers first requests with the demand to log in. */
+/** Reports whether the server demands a login. */
 async function isAsked(
   transport: StreamableHTTPClientTransport,
   signal: AbortSignal,
 ): Promise<boolean> {
   const client = new Client({ name: "svc", version: VERSION });
   try {
-    await inTime(signal, async (limited) => {
+    await withinLimit(ANSWER_MS, signal, async (limited) => {
       const options = { signal: limited, timeout: 2 * ANSWER_MS };
       await client.connect(transport as Transport, options);
-      // Some ask for it only when there is something to get.
+      // Some demand it only for a request of content.
       if (client.getServerCapabilities()?.tools) await client.listTools(undefined, options);
     });
     await transport.terminateSession().catch(() => {});
@@ -149,21 +147,13 @@ async function isAsked(
   }
 }
 
-/** Runs a part of the login that waits for no person. @throws {SvcError} timeout */
-function inTime<T>(
-  signal: AbortSignal,
-  work: (signal: AbortSignal) => Promise<T>,
-): Promise<T> {
-  return withinLimit(ANSWER_MS, signal, work);
-}
-
 function failed(error: unknown): SvcError {
   if (error instanceof SvcError) return error;
   const said = visibleLine(messageOf(error)).slice(0, SAID_MAX);
   return new SvcError("unavailable", `the login failed: ${said}`, { cause: error });
 }
 
-/** The loopback address that the browser brings the code to. It takes one answer. */
+/** The loopback address to which the browser brings the code. It takes one answer. */
 class Callback {
   readonly state: string = crypto.getRandomValues(new Uint8Array(32)).toHex();
   readonly address: string;
@@ -202,8 +192,8 @@ class Callback {
   }
 
   /**
-   * Returns an address that leads to the person's page once. Other users, who can read the command
-   * line of a browser, could log in there themselves, and have their own account used.
+   * Returns an address that leads to the page once. Other users can read a browser's command line,
+   * and could otherwise log in there with their own account.
    */
   leadTo(page: URL): string {
     this.#page = page;
@@ -217,7 +207,7 @@ class Callback {
 
   async close(): Promise<void> {
     clearTimeout(this.#timer);
-    // Anybody on this machine can connect, and never end a request.
+    // Anyone on this machine can connect and never end a request.
     await deadline(this.#server.shutdown(), PAGE_MS).catch(() => {});
   }
 

@@ -1,4 +1,3 @@
-/** The person's logins at tool servers: registrations and tokens, in a file of their own. */
 import type {
   OAuthClientInformationMixed,
   OAuthTokens,
@@ -7,19 +6,19 @@ import * as z from "zod";
 import { atomicWrite, checkPrivate, readTextIfAny } from "../../os/files.ts";
 import { SvcError } from "../../protocol/errors.ts";
 
-/** Which server a login is for: a server that moves to another address needs another login. */
+/** A server that moves to another address needs another login. */
 export interface LoginPlace {
   name: string;
   url: string;
 }
 
-/** A login, as the protocol's package made it; it notes the issuer in both. */
+/** A login as the protocol's package made it; it notes the issuer in both. */
 export interface Login {
   client: OAuthClientInformationMixed;
   tokens: OAuthTokens;
 }
 
-/** The recent refreshes of a login: what was answered to each refresh token, and when. */
+/** The answer to each recent refresh token of a login, and its time. */
 export type Refreshes = Map<string, { at: number; answer: Promise<Response> }>;
 
 const Saved = z.array(z.strictObject({
@@ -32,14 +31,15 @@ const Saved = z.array(z.strictObject({
 
 type Entry = z.output<typeof Saved>[number];
 
-/** Reads and changes the file, one change after the other. */
+/**
+ * The person's logins at tool servers: registrations and tokens, in a file. Changes are serialized.
+ */
 export class Logins {
   readonly #path: string;
   #entries: Promise<Entry[]> | undefined;
   #writing: Promise<unknown> = Promise.resolve();
-  /** By the names of servers: rights that a call lacked. */
+  /** Rights that a call lacked, by server. */
   readonly lacking = new Map<string, string>();
-  /** By the names of servers. */
   readonly #refreshes = new Map<string, Refreshes>();
 
   constructor(path: string) {
@@ -47,15 +47,14 @@ export class Logins {
   }
 
   /**
-   * @throws {SvcError} permission_denied when others can read the file; validation when it is
-   * damaged
+   * @throws {SvcError} permission_denied if others can read the file; validation if it is damaged
    */
   async get({ name, url }: LoginPlace): Promise<Login | undefined> {
     const entries = await this.#all();
     return entries.find((it) => it.server === name && it.url === url);
   }
 
-  /** Saves a login in place of an earlier one. @throws like {@linkcode Logins.get} */
+  /** Saves or replaces a login. @throws like {@linkcode Logins.get} */
   async save({ name, url }: LoginPlace, { client, tokens }: Login): Promise<void> {
     await this.#change((others) => [
       ...others,
@@ -73,7 +72,7 @@ export class Logins {
   /**
    * Removes the login at a server.
    *
-   * @param only removes no login that took the place of this one
+   * @param only the login to remove, not a newer one
    * @returns whether there was one
    */
   async remove(name: string, only?: Login): Promise<boolean> {
@@ -95,7 +94,7 @@ export class Logins {
     return changing;
   }
 
-  /** This daemon is the only one that writes the file. */
+  /** This daemon is the only writer of the file. */
   #all(): Promise<Entry[]> {
     const reading = this.#entries ??= this.#read();
     reading.catch(() => this.#entries = undefined);

@@ -1,18 +1,17 @@
 /**
- * What servers send, as the protocol's client reads it. The client drops a message that is not quite
- * as the protocol says, and the call that it answers would wait until its limit.
+ * Repairs the messages of servers. The protocol's client drops one that does not fit, and the call
+ * that it answers would wait until its limit.
  */
 import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types";
+import { isObject, type Json } from "../../models/loose_json.ts";
 
-type Fields = Record<string, unknown>;
-
-/** The code of an error that has none; the protocol has no such error. */
+/** The code of an error without one; the protocol does not use it. */
 export const NO_CODE = 0;
 
 /**
- * Returns the messages in a value: one, or those of a batch.
+ * Returns the messages in a value: one, or a batch.
  *
- * @param request_id the request that is being answered, for answers without an id
+ * @param request_id the id for an answer that has none
  */
 export function messagesIn(value: unknown, request_id?: unknown): JSONRPCMessage[] {
   if (Array.isArray(value)) return value.flatMap((each) => messagesIn(each, request_id));
@@ -21,7 +20,7 @@ export function messagesIn(value: unknown, request_id?: unknown): JSONRPCMessage
   return message === undefined ? [] : [message as unknown as JSONRPCMessage];
 }
 
-function request({ id, method, params }: Fields): Fields {
+function request({ id, method, params }: Json): Json {
   return {
     jsonrpc: "2.0",
     ...(id === undefined || id === null ? {} : { id }),
@@ -30,7 +29,7 @@ function request({ id, method, params }: Fields): Fields {
   };
 }
 
-function answer({ id: given, result, error }: Fields, request_id: unknown): Fields | undefined {
+function answer({ id: given, result, error }: Json, request_id: unknown): Json | undefined {
   const id = idOf(given ?? request_id);
   const failed = !(error === undefined || error === null || error === false || error === "");
   if (failed && (result === undefined || result === null)) {
@@ -39,13 +38,13 @@ function answer({ id: given, result, error }: Fields, request_id: unknown): Fiel
   return result === undefined ? undefined : { jsonrpc: "2.0", id, result: resultOf(result) };
 }
 
-/** Returns an id as svc numbers its requests; some servers send it back as a text. */
+/** Some servers return the number of a request as a text. */
 function idOf(id: unknown): unknown {
   return typeof id === "string" && /^\d{1,15}$/.test(id) ? Number(id) : id;
 }
 
-function errorOf(error: unknown): Fields {
-  const { code, message, data } = isObject(error) ? error : { message: error } as Fields;
+function errorOf(error: unknown): Json {
+  const { code, message, data } = isObject(error) ? error : { message: error } as Json;
   return {
     code: Number.isInteger(Number(code ?? NaN)) ? Number(code) : NO_CODE,
     message: typeof message === "string" ? message : JSON.stringify(message ?? error),
@@ -54,7 +53,7 @@ function errorOf(error: unknown): Fields {
 }
 
 /** A result is an object; another value is the content of a call. */
-function resultOf(result: unknown): Fields {
+function resultOf(result: unknown): Json {
   if (result === null) return {};
   if (!isObject(result)) return { content: [], structuredContent: result };
   const { serverInfo, capabilities } = result;
@@ -70,39 +69,32 @@ function resultOf(result: unknown): Fields {
   };
 }
 
-/** Capabilities are objects; servers also say true, or null for none. */
-function withoutNulls(fields: Fields): Fields {
+/** Capabilities are objects; servers also send true, or null for none. */
+function withoutNulls(fields: Json): Json {
   return Object.fromEntries(
     Object.entries(fields).filter(([, value]) => value !== null && value !== false)
       .map(([name, value]) => [name, value === true ? {} : value]),
   );
 }
 
-function withMeta(fields: Fields): Fields {
+function withMeta(fields: Json): Json {
   const { _meta, ...rest } = fields;
   return isObject(_meta) ? fields : rest;
 }
 
-function isObject(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/**
- * Puts together what a program prints for one message: a line, or the lines of JSON that is printed
- * for people.
- */
+/** Joins what a program prints for one message: a line, or several lines of formatted JSON. */
 export class JsonLines {
   readonly #max: number;
   #lines: string[] = [];
   #length = 0;
   #depth = 0;
 
-  /** @param max the most characters of one message */
+  /** @param max the maximum length of a message, in characters */
   constructor(max: number) {
     this.#max = max;
   }
 
-  /** Adds a line. @returns the value that it completes; undefined if it completes none */
+  /** Adds a line. @returns the value that it completes, if any */
   push(line: string): unknown {
     const whole = parsed(line);
     if (this.#lines.length === 0 || isMessage(whole)) {
@@ -139,7 +131,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Returns how many more brackets a line opens than it closes, outside of its texts. */
+/** Returns how many more brackets a line opens than it closes, outside of strings. */
 function depthOf(line: string): number {
   let depth = 0;
   let in_text = false;

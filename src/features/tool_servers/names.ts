@@ -1,10 +1,7 @@
 /** The names under which models see the tools of tool servers. */
 import { createHash } from "node:crypto";
 
-/**
- * The tool with which a model requests the servers of its project. No server's tool has such a
- * name.
- */
+/** The tool with which a model requests its project's servers. No server's tool has such a name. */
 export const APPROVAL_TOOL = "start_project_servers";
 
 /** The longest name that every provider accepts. */
@@ -21,7 +18,7 @@ export function toolNamer(
   return (server, tool) => {
     const prefix = prefixOf(server);
     // `a` with tool `b_c` and `a_b` with tool `c` would have the same name. The result must not
-    // depend on which servers respond: otherwise an approval for one tool could apply to the other.
+    // depend on which servers respond: an approval for one tool could apply to the other.
     const ambiguous = others(server).some((it) => it.startsWith(prefix) || prefix.startsWith(it));
     const plain = legal(`mcp_${server}_${tool}`);
     const exact = plain === `mcp_${server}_${tool}` && plain.length <= NAME_MAX && !ambiguous;

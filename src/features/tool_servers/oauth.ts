@@ -1,16 +1,16 @@
-/** What connections to tool servers need of OAuth: a saved login, and which requests it may make. */
+/** What connections to tool servers need for OAuth: a saved login, and its allowed requests. */
 import type { OAuthClientProvider } from "@modelcontextprotocol/sdk/client/auth";
 import { SvcError } from "../../protocol/errors.ts";
 import type { Login, LoginPlace, Logins, Refreshes } from "./logins.ts";
 
-/** The server requires a login, and there is none, it expired, or it has too few rights. */
+/** The server requires a login, and it is missing, expired or has too few rights. */
 export class LoginNeeded extends SvcError {
   constructor(cause?: unknown) {
     super("unauthenticated", "it requires a login or another credential", { cause });
   }
 }
 
-/** How the program introduces itself to authorization servers. */
+/** How svc introduces itself to authorization servers. */
 export function clientMetadata(redirect_uri: string): OAuthClientProvider["clientMetadata"] {
   return {
     client_name: "svc",
@@ -22,10 +22,10 @@ export function clientMetadata(redirect_uri: string): OAuthClientProvider["clien
 }
 
 /**
- * Returns a provider that uses and refreshes a saved login; undefined if there is none. It never
- * starts a new login: only a person does.
+ * Returns a provider that uses and refreshes a saved login, if any. Only a person starts a new
+ * login.
  *
- * @param learn called with the login, and with each that follows it, before the server sees its token
+ * @param learn called with each login before the server sees its token
  */
 export async function savedLogin(
   place: LoginPlace,
@@ -43,7 +43,7 @@ export async function savedLogin(
       if (login === undefined) throw new LoginNeeded();
       return login.client;
     },
-    // Another authorization server must not see the login, and asks for one of its own.
+    // Another authorization server must not see the login.
     saveDiscoveryState({ authorizationServerUrl }) {
       const issuer = used?.client.issuer;
       if (typeof issuer === "string" && !isSameIssuer(issuer, authorizationServerUrl)) {
@@ -85,24 +85,23 @@ function isSameIssuer(...issuers: [string, string]): boolean {
   return one === other;
 }
 
-/** How long a refresh also serves calls that had read the old token before. */
+/** How long a refresh also serves calls that read the old token before. */
 const REFRESHED_MS = 10_000;
 
-/** How long an authorization server may take for an answer. The protocol's package sets no limit. */
+/** Time limit of an authorization server's answer. The protocol's package sets none. */
 const ANSWER_MS = 30_000;
 
 type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
 /**
  * Returns the `fetch` of one server's connection, whose answers name the addresses of its
- * authorization server. Those must be https, as the server's own, or on this machine where it is, so
- * that no plain http request leaves this machine and a server elsewhere starts none to this machine.
- * The server's own headers go to no other origin. Calls that find the same token expired share
- * the answer to one refresh, also if others have refreshed the login again by then: many servers
- * take a refresh token once, and end the login at the second time.
+ * authorization server. Those must be https, or on this machine if the server is: no plain http
+ * request leaves this machine, and no remote server starts one to it. The server's headers go to no
+ * other origin. Calls that find the same token expired share one refresh: many servers end the
+ * login if a refresh token is used twice.
  *
- * @param refreshes the recent ones, shared by the connections that use the same login
- * @param limit_ms how long a request to the authorization server may take, to the end of its answer
+ * @param refreshes the recent ones, shared by connections with the same login
+ * @param limit_ms for a request to the authorization server, to the end of its answer
  */
 export function loginFetch(
   { url, headers, auth }: {
@@ -146,9 +145,8 @@ export function loginFetch(
 }
 
 /**
- * Sends a request, and once more where its token was refreshed while it was on its way. The protocol's
- * package takes a refusal right after a refresh for the server's last word, also for a request that
- * was sent before.
+ * Repeats a request whose token was refreshed while it was sent. The protocol's package gives up
+ * after a refusal that follows a refresh, even for a request from before.
  */
 async function sendAsNow(
   send: Fetch,

@@ -1,18 +1,16 @@
-/** Descriptions of the tool servers that a scope may use, and of their tools. */
+/** The tool servers that a scope may use, and their tools. */
 import type * as z from "zod";
 import type { Trust } from "../../protocol/events.ts";
 import type { RemoteTool } from "./listing.ts";
 import type { ExternalServer } from "./server.ts";
 import type { projectServersSchema, serverItemSchema } from "./schemas.ts";
 
-/** The scope in which servers are looked up. */
 export interface ExternalScope {
   trust: Trust;
   /** The session's directory; without one, only the operator's servers are found. */
   workdir?: string;
 }
 
-/** A tool of a server. */
 export interface OfferedTool {
   server: ExternalServer;
   /** Whose policy defines the server. */
@@ -28,10 +26,8 @@ export interface ServerProblem {
   message: string;
 }
 
-/** The servers in a project's own file. */
 export type ProjectServers = z.output<ReturnType<typeof projectServersSchema>>;
 
-/** The tools that the servers of a scope offer. */
 export interface Offer {
   project?: ProjectServers;
   offered: OfferedTool[];
@@ -40,5 +36,4 @@ export interface Offer {
   problems: ServerProblem[];
 }
 
-/** A server as lists show it. */
 export type ServerItem = z.output<ReturnType<typeof serverItemSchema>>;

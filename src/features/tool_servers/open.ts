@@ -1,4 +1,4 @@
-/** Creates the daemon's tool servers. Loaded when a policy defines one, or a project may. */
+/** Loaded when a policy defines a tool server, or a project may. */
 import type { Hub } from "../../session/hub.ts";
 import { programArgv } from "../../jail/sandbox.ts";
 import { type ExternalPolicy, ExternalServers } from "./servers.ts";
@@ -9,7 +9,6 @@ import { personsPrograms } from "../../os/own_programs.ts";
 import type { Host } from "../../verbs/host.ts";
 import { SYSTEM_CLOCK } from "../../base/clock.ts";
 
-/** The servers, and their tools for turns. */
 export interface ToolServers {
   servers: ExternalServers;
   session_tools: SessionTools;
@@ -31,13 +30,12 @@ export function makeToolServers(
     confine: async (argv, workdir, env) =>
       programArgv(await sandbox(), argv, { ...scope(workdir), env }),
   }, policy);
-  // A model that follows a failed one is offered the same tools.
+  // A fallback model is offered the same tools.
   const tools_max = (model: string) =>
     Math.min(...[model, ...config().agent.fallback].map((id) => models().toolsMax(id)));
   return { servers, session_tools: new SessionTools(servers, tools_max, watchWrites) };
 }
 
-/** The services of the tool server verbs. */
 export interface ToolServerServices {
   readonly hub: Hub;
   /** Returns the tool servers of policy.yaml, loaded on first use. */

@@ -2,16 +2,16 @@
 import { readTextIfAny } from "../../os/files.ts";
 import type { Trust } from "../../protocol/events.ts";
 import type { DeployTarget } from "./deploy_target.ts";
-import type { OAuthClient } from "./oauth_client.ts";
+import type { OAuthClient } from "./policy_file.ts";
 
 /** One entry of `mcp_servers`, with all defaults. */
 export type ServerEntry = CommonEntry & (StdioEntry | HttpEntry);
 
 interface CommonEntry {
   name: string;
-  /** The variable of the daemon's environment with the credential. */
+  /** The environment variable of the daemon with the credential. */
   auth_env?: string;
-  /** Untrusted sessions see and call only the tools of untrusted servers. */
+  /** Untrusted sessions see only the tools of untrusted servers. */
   trust: Trust;
   /** The most calls in progress; others wait. */
   max_concurrent: number;
@@ -36,33 +36,30 @@ export interface HttpEntry {
   url: string;
   /** Like `env`. */
   headers: Record<string, string>;
-  /** A client that was registered by hand, for a server that registers none by itself. */
+  /** A client that was registered by hand, for a server that registers none itself. */
   oauth?: OAuthClient;
 }
 
 export interface Policy {
   servers: ServerEntry[];
-  /** Deployment targets; only those in the operator's own file count. */
+  /** Only those in the operator's own file count. */
   deploy_targets: DeployTarget[];
 }
 
-/** The policy without a file. */
 export const NO_POLICY: Policy = { servers: [], deploy_targets: [] };
 
-/** The name of a project's policy file in its directory. */
 export const PROJECT_POLICY = "svc.policy.yaml";
 
 /**
- * Reads the operator's policy file.
+ * Reads the operator's policy file, if there is one.
  *
- * @returns no servers when there is no file
  * @throws {SvcError} validation, naming file, line, key and the nearest known key
  */
 export async function readPolicy(path: string): Promise<Policy> {
   return await toPolicy(await readTextIfAny(path), path);
 }
 
-/** The policy of a file's text; @throws as {@linkcode readPolicy}. */
+/** Parses a policy file's text. @throws as {@linkcode readPolicy}. */
 export async function toPolicy(text: string | undefined, path: string): Promise<Policy> {
   if (text === undefined) return NO_POLICY;
   const { parsePolicy } = await import("./policy_file.ts");

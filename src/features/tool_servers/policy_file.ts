@@ -1,11 +1,10 @@
-/** Parses the text of a policy file; loaded only when there is one. */
+/** Parses a policy file; loaded only if there is one. */
 import { parse } from "@std/yaml";
 import * as z from "zod";
 import { parseDuration } from "../../base/duration.ts";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
 import { misfit } from "../../os/operator_file.ts";
 import { deploy_target } from "./deploy_target.ts";
-import { oauthClientSchema } from "./oauth_client.ts";
 import type { Policy, ServerEntry } from "./policy.ts";
 
 /** Longer time limits are probably mistakes. */
@@ -26,6 +25,17 @@ const variable = z.string().regex(
   "must be the name of an environment variable",
 );
 
+/** A client that was registered by hand. */
+const oauth_client = z.strictObject({
+  client_id: z.string().min(1),
+  client_secret_env: variable.optional()
+    .describe("The environment variable of the daemon that holds the client's secret"),
+  port: z.int().min(1).max(65_535)
+    .describe("The port of the registered redirect address http://127.0.0.1:<port>/callback"),
+});
+
+export type OAuthClient = z.output<typeof oauth_client>;
+
 const fields = z.strictObject({
   name: z.string().regex(
     /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/,
@@ -38,7 +48,7 @@ const fields = z.strictObject({
   url: z.string().optional(),
   headers: z.record(z.string(), z.string()).optional(),
   auth_env: variable.optional(),
-  oauth: oauthClientSchema(variable).optional(),
+  oauth: oauth_client.optional(),
   trust: z.enum(["trusted", "untrusted"]).default("untrusted"),
   max_concurrent: z.int().min(1).max(1024).default(8),
   timeout: duration("30s"),
@@ -51,7 +61,7 @@ const PolicySchema = z.strictObject({
   deploy_targets: z.array(deploy_target).default([]).superRefine(namedOnce("target")),
 });
 
-/** Returns a check that no two entries of a list have the same name. */
+/** Returns a check that the entries of a list have different names. */
 function namedOnce(what: string) {
   return (entries: readonly { name: string }[], context: z.RefinementCtx) => {
     for (const [n, { name }] of entries.entries()) {
@@ -113,9 +123,9 @@ function urlProblem(text: string): string | undefined {
 }
 
 /**
- * Parses the text of a policy file.
+ * Parses a policy file's text.
  *
- * @param path the path to name in errors
+ * @param path for errors
  * @throws {SvcError} validation, naming file, line, key and the nearest known key
  */
 export function parsePolicy(text: string, path: string): Policy {
@@ -141,7 +151,7 @@ export function parsePolicy(text: string, path: string): Policy {
   });
 }
 
-/** Finds the line of a key or a list's entry by its indentation; 1 when it cannot be found. */
+/** Finds the line of a key or a list entry by its indentation; 1 if it is not found. */
 function lineOf(text: string, keys: readonly string[]): number {
   const open: { indent: number; key: string; item: boolean }[] = [];
   let best = { depth: 0, line: 1 };

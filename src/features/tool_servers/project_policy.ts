@@ -6,7 +6,7 @@ import { NO_POLICY, type Policy, PROJECT_POLICY, toPolicy } from "./policy.ts";
 
 const FILE_MAX_BYTES = 1024 * 1024;
 
-/** A project's policy file, read again only when it has changed. */
+/** A project's policy file, read again only when it changes. */
 export class ProjectPolicy {
   readonly path: string;
   #stamp = "";
@@ -18,8 +18,8 @@ export class ProjectPolicy {
   }
 
   /**
-   * @returns the policy, the SHA-256 of its text, and whether it has changed since the last call
-   * @throws {SvcError} permission_denied when another user could have written the file; validation
+   * @returns also the text's SHA-256, and whether it changed since the last call
+   * @throws {SvcError} permission_denied if another user could have written the file; validation
    * like {@linkcode readPolicy}
    */
   async read(): Promise<{ policy: Policy; sha256: string; changed: boolean }> {
@@ -36,9 +36,7 @@ export class ProjectPolicy {
     return { policy: this.#policy, sha256: this.#sha256, changed };
   }
 
-  /**
-   * Commands write in this directory, so the file may be replaced between the check and the read.
-   */
+  /** Commands write in this directory: the file may be replaced between check and read. */
   async #text(): Promise<string | undefined> {
     // Most daemons never read a project's policy.
     const { readUntrusted } = await import("../../jail/untrusted_files.ts");

@@ -1,5 +1,6 @@
 /** Converts a tool server's answer for a model: text of bounded length, marked as data. */
 import { fromBase64, type Media, mediaHead, mediaProblem } from "../../base/media.ts";
+import { isObject, type Json } from "../../models/loose_json.ts";
 import { ATTACHED_MAX, attachmentLine, kindOf } from "../../protocol/attachments.ts";
 import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types";
 
@@ -8,7 +9,7 @@ export const RESULT_MAX_BYTES = 2 * 1024 * 1024;
 
 const TOO_LONG = "its answer is larger than 2 MiB and was not read; request less data";
 
-/** Replaces an answer that was too long: the call ends with it, and the connection continues. */
+/** Replaces an answer that was too long: the call ends with it, the connection continues. */
 export function tooLongAnswer(id: unknown): JSONRPCMessage {
   return {
     jsonrpc: "2.0",
@@ -17,20 +18,18 @@ export function tooLongAnswer(id: unknown): JSONRPCMessage {
   };
 }
 
-/** A server's answer to a call. Its parts are read leniently: what can be shown is shown. */
+/** A server's answer to a call, read leniently. */
 export interface CallResult {
   content?: unknown;
   structuredContent?: unknown;
   isError?: unknown;
 }
 
-type Block = Record<string, unknown>;
-
 /**
- * Returns the text of a result; sound and files are only mentioned, and so are images and PDF
- * documents without a collection for them.
+ * Returns the text of a result. Sound and files are only mentioned, and without `media` also images
+ * and PDFs.
  *
- * @param media receives the images and documents that a model can be given
+ * @param media receives the images and documents for the model
  */
 export function resultText(result: CallResult, media?: Media[]): string {
   const { content = [], structuredContent } = result;
@@ -43,15 +42,15 @@ export function resultText(result: CallResult, media?: Media[]): string {
   return "content" in result ? "" : otherText(result);
 }
 
-/** Returns what an answer without content says, such as one of the protocol's first version. */
+/** Returns the text of an answer without content, as in the protocol's first version. */
 function otherText(result: CallResult): string {
-  const { _meta, isError: _error, structuredContent: _none, ...rest } = result as Block;
+  const { _meta, isError: _error, structuredContent: _none, ...rest } = result as Json;
   return Object.keys(rest).length === 0 ? "" : JSON.stringify(rest);
 }
 
 function blockText(block: unknown, media?: Media[]): string {
   if (typeof block === "string") return block;
-  if (!isBlock(block)) return block === null ? "" : JSON.stringify(block);
+  if (!isObject(block)) return block === null ? "" : JSON.stringify(block);
   const shown = media && collect(block, media);
   if (shown !== undefined) return shown;
   const { type, text, data, mimeType = "unknown type", uri, resource } = block;
@@ -62,7 +61,7 @@ function blockText(block: unknown, media?: Media[]): string {
   if (type === "resource_link" && typeof uri === "string") {
     return `[resource ${uri}: ${block.description ?? block.name ?? ""}]`;
   }
-  if (type === "resource" && isBlock(resource)) {
+  if (type === "resource" && isObject(resource)) {
     const { uri, mimeType = "unknown type", text, blob } = resource;
     if (typeof text === "string") return `[resource ${uri}]\n${text}`;
     if (typeof blob === "string") {
@@ -72,15 +71,11 @@ function blockText(block: unknown, media?: Media[]): string {
   return JSON.stringify(block);
 }
 
-function isBlock(value: unknown): value is Block {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/** Adds an image or document to a collection. @returns its line; undefined for another block */
-function collect({ type, data: own, resource }: Block, media: Media[]): string | undefined {
+/** Adds an image or document to `media`. @returns its line; undefined for another block */
+function collect({ type, data: own, resource }: Json, media: Media[]): string | undefined {
   const base64 = type === "image"
     ? own
-    : type === "resource" && isBlock(resource)
+    : type === "resource" && isObject(resource)
     ? resource.blob
     : undefined;
   const data = typeof base64 === "string" ? fromBase64(base64) : undefined;
@@ -96,7 +91,6 @@ function collect({ type, data: own, resource }: Block, media: Media[]): string |
   return attachmentLine({ media_type, name, bytes: data.length });
 }
 
-/** Returns the number of bytes in a base64 text. */
 function bytesOf(base64: string): number {
   const padding = base64.endsWith("==") ? 2 : base64.endsWith("=") ? 1 : 0;
   return Math.floor(base64.length / 4) * 3 - padding;

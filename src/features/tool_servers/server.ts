@@ -1,6 +1,6 @@
 /**
- * One tool server, shared by its users: connected at its first use, stopped when idle, and left
- * alone for a while after repeated failures.
+ * One tool server, shared by its users: connected on first use, stopped when idle, and left alone
+ * for a while after repeated failures.
  */
 import { abortable, deadline } from "@std/async";
 import { formatDuration } from "../../base/duration.ts";
@@ -8,7 +8,7 @@ import { messageOf, SvcError } from "../../protocol/errors.ts";
 import type { Log } from "../../os/log.ts";
 import { Semaphore } from "../../base/semaphore.ts";
 import type { Clock } from "../../base/clock.ts";
-import { Breaker, type BreakerState, type Verdict } from "./breaker.ts";
+import { Breaker, type Verdict } from "./breaker.ts";
 import type { Connection, Target } from "./connection.ts";
 import { AnsweredError, ForgottenError } from "./errors.ts";
 import { Link, withinLimit } from "./link.ts";
@@ -21,20 +21,17 @@ export interface ServerParts {
   entry: ServerEntry;
   /** Returns where it is, with its credentials; called at each start. */
   target(): Promise<Target>;
-  /** Masks its credentials in a text. */
   mask(text: string): string;
   clock: Clock;
   log: Log;
 }
 
-/** The options of a call. */
 export interface CallOptions {
   signal: AbortSignal;
-  /** Whether the server's own questions during the call may be answered with their defaults. */
+  /** Whether svc may answer the server's questions during the call with their defaults. */
   answer_forms: boolean;
 }
 
-/** The result of a test. */
 export interface Tested {
   latency_ms: number;
   server: { name: string; version: string };
@@ -42,22 +39,22 @@ export interface Tested {
 }
 
 /**
- * How long after a failed attempt to list a server's tools no other one is made. No longer than its
- * breaker stays open, which decides from the fifth failure on.
+ * Pause after a failed listing of tools. No longer than the breaker stays open, which decides from
+ * the fifth failure on.
  */
 const RELIST_AFTER_MS = 10_000;
 /**
- * The shortest time limit for a start. A program may be downloaded first, as by npx; one that is
- * ended meanwhile would never get there.
+ * The shortest time limit for a start: npx may first download a program, which would never finish
+ * if it were ended.
  */
 const START_MIN_MS = 5 * 60_000;
 /** How long a turn waits for the tools of a server that does not answer. */
 const TURN_WAIT_MS = 2_000;
 
-/** How long the caller waits for a list of tools: for a moment, or for the limit of the server. */
+/** How long to wait for a list of tools: a moment, or the server's limit. */
 export type Patience = "moment" | "limit";
 
-/** An attempt to list the tools, shared by all who wait for it. */
+/** An attempt to list the tools, shared by all callers. */
 interface Listing {
   tools: Promise<Listed<RemoteTool>>;
   /** When it began, by a monotonic clock. */
@@ -68,20 +65,19 @@ export class ExternalServer {
   readonly entry: ServerEntry;
   readonly #parts: ServerParts;
   readonly #slots: Semaphore;
-  readonly #breaker: Breaker;
+  readonly breaker: Breaker;
   readonly #stderr: StderrLog;
   readonly #link: Link;
   #tools: Listed<RemoteTool> | undefined;
-  /** Whether its tools may have changed since `tools` was listed. */
+  /** Whether the tools may have changed since they were listed. */
   #stale = true;
   #listing: Listing | undefined;
-  /** Whether it did not answer in a moment when it was last asked. */
+  /** Whether it did not answer within a moment last time. */
   #silent = false;
-  /** Why its tools could not be listed; undefined if they were. */
+  /** Why its tools could not be listed, if so. */
   #unlisted: unknown;
   /** Whether it is too early to list them again. */
   #relist_waits = false;
-  /** The calls in progress. */
   #calls = new Set<Pick<CallOptions, "answer_forms">>();
   #stopIdleTimer = () => {};
   #stopRelistTimer = () => {};
@@ -94,17 +90,8 @@ export class ExternalServer {
     this.#slots = new Semaphore(parts.entry.max_concurrent);
     const timeout_ms = Math.max(parts.entry.timeout_ms, START_MIN_MS);
     this.#link = new Link({ timeout_ms, open: (...args) => this.#reconnect(...args) });
-    this.#breaker = new Breaker(parts.clock, () => this.#drop());
+    this.breaker = new Breaker(parts.clock, () => this.#drop());
     this.#stderr = new StderrLog(parts.entry.name, parts.log, parts.mask);
-  }
-
-  get breaker(): BreakerState {
-    return this.#breaker.state;
-  }
-
-  /** While the breaker is open, when it allows the next probe: RFC 3339 in UTC. */
-  get retry_at(): string | undefined {
-    return this.#breaker.retry_at;
   }
 
   /** Masks its credentials in a text. */
@@ -128,21 +115,22 @@ export class ExternalServer {
   }
 
   /**
-   * Returns its tools: the known list, or a new one if that is missing or out of date. An attempt to
-   * list them goes on after a caller has lost its patience.
+   * Returns its tools: the known list, or a new one if that is missing or out of date. Listing
+   * continues after a caller gives up.
    *
-   * @throws {SvcError} internal or timeout when they cannot be listed; for a while after that,
-   * without another attempt
+   * @throws {SvcError} internal or timeout if they cannot be listed; for a while after that without
+   * another attempt
    */
   async tools(signal: AbortSignal, patience: Patience): Promise<Listed<RemoteTool>> {
-    const left_alone = this.#relist_waits || ["open", "probing"].includes(this.#breaker.state);
+    const left_alone = this.#relist_waits || ["open", "probing"].includes(this.breaker.state);
     if (this.#unlisted !== undefined && left_alone) throw this.#unlisted;
     if (this.#tools !== undefined && !this.#stale) return this.#tools;
     const { tools } = this.#listing ??= this.#beginListing();
     try {
       return await abortable(deadline(tools, this.#wait_ms(patience)), signal);
     } catch (error) {
-      if (!isTimeout(error)) throw error;
+      const late = error instanceof DOMException && error.name === "TimeoutError";
+      if (!late) throw error;
       return this.#late(patience);
     }
   }
@@ -154,14 +142,14 @@ export class ExternalServer {
     return { tools, since: performance.now() };
   }
 
-  /** Returns how much longer to wait for the list: all steps of a turn wait together. */
+  /** Returns how much longer to wait: all steps of a turn wait together. */
   #wait_ms(patience: Patience): number {
     if (patience === "moment" && this.#silent) return 0;
     const most = patience === "moment" ? TURN_WAIT_MS : this.entry.timeout_ms;
     return Math.max(0, this.#listing!.since + most - performance.now());
   }
 
-  /** @throws {SvcError} timeout, unless an earlier list is as good */
+  /** @throws {SvcError} timeout, unless an earlier list can be used */
   #late(patience: Patience): Listed<RemoteTool> {
     if (patience === "limit") {
       const limit = formatDuration(this.entry.timeout_ms);
@@ -184,14 +172,14 @@ export class ExternalServer {
         };
         return await this.#repeated(connection, ask, signal);
       };
-      // A server that fails every call may still be asked for its tools before each one.
+      // A server that fails all calls may still list its tools before each one.
       const answers = await this.#use({ signal, answer_forms: false }, list, "nothing");
       this.#silent = false;
       return this.#tools = readTools(answers, (text) => this.mask(text));
     } catch (error) {
       this.#stale = true;
       this.#unlisted = error;
-      if (this.#breaker.state === "closed") {
+      if (this.breaker.state === "closed") {
         this.#relist_waits = true;
         const retry = () => this.#relist_waits = false;
         this.#stopRelistTimer = this.#parts.clock.after(RELIST_AFTER_MS, retry);
@@ -229,7 +217,7 @@ export class ExternalServer {
   }
 
   /**
-   * Opens a separate connection and closes it.
+   * Opens and closes a separate connection.
    *
    * @throws {SvcError} like {@linkcode ExternalServer.call}
    */
@@ -261,7 +249,7 @@ export class ExternalServer {
     this.#retired = true;
     this.#retiring.abort(new SvcError("internal", "it is no longer in the policy"));
     this.#stopRelistTimer();
-    this.#breaker.close();
+    this.breaker.close();
     if (this.#calls.size === 0) this.#drop();
   }
 
@@ -271,8 +259,6 @@ export class ExternalServer {
     this.#stopIdleTimer();
     await this.#link.close();
   }
-
-  // ── one use ──────────────────────────────────────────────────────────────────────────────────
 
   async #use<T>(
     options: CallOptions,
@@ -284,7 +270,7 @@ export class ExternalServer {
     this.#calls.add(call);
     this.#stopIdleTimer();
     try {
-      const result = await this.#breaker.attempt(
+      const result = await this.breaker.attempt(
         () => work(signal),
         {
           error: (error) =>
@@ -310,7 +296,7 @@ export class ExternalServer {
     return withinLimit(this.entry.timeout_ms, signal, work);
   }
 
-  /** Makes a request, and once more if the server had lost our session and did not take it. */
+  /** Makes a request, and repeats it if the server had lost our session. */
   async #repeated<T>(
     connection: Connection,
     request: (connection: Connection) => Promise<T>,
@@ -324,8 +310,6 @@ export class ExternalServer {
       return await request(await abortable(this.#connect(), signal));
     }
   }
-
-  // ── the connection ───────────────────────────────────────────────────────────────────────────
 
   #connect(): Promise<Connection> {
     if (!this.#retired) return this.#link.get();
@@ -358,8 +342,6 @@ export class ExternalServer {
     this.#link.drop();
   }
 
-  // ── what is told ─────────────────────────────────────────────────────────────────────────────
-
   #told(error: unknown): SvcError {
     const message = messageOf(error);
     const last = this.#stderr.last;
@@ -373,8 +355,4 @@ export class ExternalServer {
       : `log in with \`svc ctl mcp login ${name}\``;
     return new SvcError(code, this.mask(`tool server ${name}: ${words}`), { hint, cause: error });
   }
-}
-
-function isTimeout(error: unknown): boolean {
-  return error instanceof DOMException && error.name === "TimeoutError";
 }

@@ -1,7 +1,6 @@
 /**
- * All tool servers: those in the operator's policy and, if allowed, those of the projects that
- * sessions work in. A server is shared by the sessions that may use it, but never by a trusted and
- * an untrusted session.
+ * The tool servers in the operator's policy and, if allowed, in those of projects. A server is
+ * shared by sessions, but never by a trusted and an untrusted one.
  */
 import { messageOf, SvcError, withHint } from "../../protocol/errors.ts";
 import type { Log } from "../../os/log.ts";
@@ -30,7 +29,6 @@ import { resultText } from "./result.ts";
 import { ExternalServer, type Patience, type Tested } from "./server.ts";
 import { type Confine, targetOf } from "./target.ts";
 
-/** The configuration of tool servers. */
 export interface ExternalPolicy {
   /** The operator's policy. */
   policy: Policy;
@@ -43,22 +41,19 @@ export interface ExternalParts {
   env: Env;
   clock: Clock;
   log: Log;
-  /** Called with the credentials in use, so that they are masked in the log too. */
+  /** Called with the credentials in use, to mask them in the log. */
   onSecrets(secrets: readonly string[]): void;
-  /** Wraps a project's program in the sandbox of commands. */
   /** Finds a program by its name in the configuration. */
   find(program: string): FoundProgram | undefined;
   confine: Confine;
-  /** The approvals of projects. */
   approvals: Pick<ProjectApprovals, "has" | "add">;
-  /** The logins at servers. */
   logins: Logins;
 }
 
-/** A login that a person has to allow, or the last one, for those who still ask how it ended. */
+/** A login that a person must approve, or the last one, which clients may still wait for. */
 interface WaitingLogin {
   cancel: AbortController;
-  /** Resolves when it is saved. Rejects when it fails. Either way, nothing is left of it. */
+  /** Resolves when it is saved, rejects when it fails; then nothing is left of it. */
   done: Promise<void>;
 }
 
@@ -79,10 +74,10 @@ export class ExternalServers {
   readonly #parts: ExternalParts;
   #policy: ExternalPolicy;
   #projects = new Map<string, ProjectPolicy>();
-  /** By their definition and scope; see {@linkcode ExternalServers.#server}. */
+  /** By definition and scope; see {@linkcode ExternalServers.#server}. */
   #servers = new Map<string, ExternalServer>();
   #retired: ExternalServer[] = [];
-  /** By the names of their servers. */
+  /** By server name. */
   #logins = new Map<string, WaitingLogin>();
   #closed = false;
 
@@ -91,9 +86,7 @@ export class ExternalServers {
     this.#policy = policy;
   }
 
-  /**
-   * Switches to another policy: servers that changed or are missing in it end after their calls.
-   */
+  /** Switches to another policy: servers that it changes or removes end after their calls. */
   configure(policy: ExternalPolicy): void {
     this.#policy = policy;
     this.#projects.clear();
@@ -104,11 +97,11 @@ export class ExternalServers {
   }
 
   /**
-   * Returns the tools of the servers that the scope may use, sorted by server and name.
+   * Returns the tools that the scope may use, sorted by server and name, the names of all servers,
+   * and why tools are missing.
    *
-   * @param options.only the name of one server; default: all
-   * @param options.patience how long to wait for each; default: as long as its limit says
-   * @returns also the names of all servers, and why the tools of some are missing
+   * @param options.only one server's name; default: all
+   * @param options.patience how long to wait for each
    * @throws {SvcError} not_found for a server that is in no policy
    * @throws the signal's reason
    */
@@ -158,7 +151,7 @@ export class ExternalServers {
       const { name, transport, trust, enabled } = entry;
       const made = TRUSTS.map((trust) => this.#servers.get(keyOf(definition, trust)))
         .filter((server) => server !== undefined);
-      const broken = made.find((server) => server.breaker !== "closed");
+      const broken = made.find((server) => server.breaker.state !== "closed");
       return {
         name,
         scope,
@@ -167,8 +160,8 @@ export class ExternalServers {
         enabled,
         problem,
         connected: made.filter((server) => server.connected).length,
-        breaker: broken?.breaker ?? "closed",
-        breaker_until: broken?.retry_at,
+        breaker: broken?.breaker.state ?? "closed",
+        breaker_until: broken?.breaker.retry_at,
         tools: made.find((server) => server.remembered !== undefined)?.remembered?.length,
         logged_in: login && true,
       };
@@ -176,9 +169,7 @@ export class ExternalServers {
     return { items, problems, project };
   }
 
-  /**
-   * Returns the servers in a project's file; undefined when there are none, or none are allowed.
-   */
+  /** Returns the servers in a project's file, if it has any and they are allowed. */
   async project(workdir: string): Promise<ProjectServers | undefined> {
     const problems: ServerProblem[] = [];
     const { project } = await this.#definitions({ trust: "trusted", workdir }, problems);
@@ -187,16 +178,16 @@ export class ExternalServers {
     return project;
   }
 
-  /** Whether a project has servers that a person has approved. */
+  /** Reports whether a person has approved servers of the project. */
   async approved(workdir: string): Promise<boolean> {
     const { project } = await this.#definitions({ trust: "trusted", workdir });
     return project?.approved === true;
   }
 
   /**
-   * Approves the servers of a project permanently, after a person has reviewed what they run.
+   * Approves a project's servers permanently.
    *
-   * @param sha256 of the reviewed text; the approval covers no other text
+   * @param sha256 of the text that a person has reviewed
    */
   async approveProject(workdir: string, sha256: string): Promise<void> {
     await this.#parts.approvals.add(workdir, sha256);
@@ -206,19 +197,18 @@ export class ExternalServers {
    * Connects to a server, lists its tools, and closes the connection.
    *
    * @throws {SvcError} not_found for a name that is in no policy; conflict for a server that is
-   * disabled or lacks a credential; internal or timeout when it does not respond correctly
+   * disabled or lacks a credential; internal or timeout if it does not respond correctly
    */
   async test(name: string, scope: ExternalScope, signal: AbortSignal): Promise<Tested> {
     return await (await this.#usable(name, scope)).test(signal);
   }
 
   /**
-   * Calls a tool like a session's turn, with the limits, the breaker and the credentials of its
-   * server. Questions from the server during the call are declined.
+   * Calls a tool as a turn does, with the same limits, breaker and credentials, and declines the
+   * server's questions.
    *
-   * @returns whether the tool succeeded, and its output as text, with credentials masked
-   * @throws {SvcError} like {@linkcode ExternalServers.test}; also not_found for a tool that the
-   * server does not offer
+   * @returns the output with credentials masked
+   * @throws {SvcError} like {@linkcode ExternalServers.test}; also not_found for an unknown tool
    * @throws the signal's reason
    */
   async call(
@@ -236,12 +226,11 @@ export class ExternalServers {
   }
 
   /**
-   * Begins a login at one of the operator's servers, in place of an earlier one that nobody has
-   * allowed yet.
+   * Begins a login at one of the operator's servers, and cancels an earlier one.
    *
-   * @returns the page on which the person allows it; undefined when the server wants no login
+   * @returns the page for the person; undefined if the server requires no login
    * @throws {SvcError} like {@linkcode ExternalServers.test}; also conflict for a program, a
-   * project's server and one with a credential in the configuration
+   * project's server and one with a configured credential
    */
   async login(
     name: string,
@@ -273,7 +262,7 @@ export class ExternalServers {
     const known = client_secret === undefined ? secrets : [...secrets, client_secret];
     this.#parts.onSecrets(known);
     const mask = masker(known);
-    // It may repeat what the server said, and the server what it was sent.
+    // The server may repeat what it was sent.
     const masked = (error: unknown): never => {
       if (!(error instanceof SvcError)) throw error;
       const { code, message, hint } = error;
@@ -308,7 +297,7 @@ export class ExternalServers {
       this.#parts.logins.lacking.delete(name);
       this.#reconnect(name);
     };
-    // From now on, whatever comes of it, the next login and a stop find it.
+    // From now on the next login and a stop can cancel it.
     const waiting = { cancel, done: end() };
     waiting.done.catch(() => {});
     this.#logins.set(name, waiting);
@@ -321,9 +310,9 @@ export class ExternalServers {
   }
 
   /**
-   * Waits until the person has allowed a login.
+   * Waits until the person has approved a login.
    *
-   * @throws {SvcError} not_found when none has begun; why it failed
+   * @throws {SvcError} not_found if none has begun, or why it failed
    * @throws the signal's reason
    */
   async loginEnd(name: string, signal: AbortSignal): Promise<void> {
@@ -336,7 +325,7 @@ export class ExternalServers {
     await abortable(waiting.done, signal);
   }
 
-  /** Forgets the login at a server. @returns whether there was one */
+  /** Removes the login at a server. @returns whether there was one */
   async logout(name: string): Promise<boolean> {
     await this.#cancelLogin(name, "somebody logged out");
     const removed = await this.#parts.logins.remove(name);
@@ -352,7 +341,7 @@ export class ExternalServers {
     await waiting?.done.catch(() => {});
   }
 
-  /** The next use of an operator's server connects anew. */
+  /** Makes the next use of an operator's server connect anew. */
   #reconnect(name: string): void {
     for (const key of this.#servers.keys()) {
       const [workdir, , entry] = JSON.parse(key);
@@ -367,8 +356,6 @@ export class ExternalServers {
     await Promise.all(names.map((name) => this.#cancelLogin(name, "the daemon is stopping")));
     await Promise.all([...this.#servers.values(), ...this.#retired].map((it) => it.close()));
   }
-
-  // ── who is there ─────────────────────────────────────────────────────────────────────────────
 
   async #definitions(
     { trust, workdir }: ExternalScope,
@@ -388,7 +375,10 @@ export class ExternalServers {
           problems.push({ server: entry.name, message });
         } else if (found.approved) {
           definitions.push(this.#definition(entry, workdir, project_env));
-        } else definitions.push(unapproved(entry, workdir, found));
+        } else {
+          const problem = `tool server ${entry.name}: ${found.file} needs a person's approval`;
+          definitions.push({ entry, scope: "project", workdir, problem, values: {}, secrets: [] });
+        }
       }
     }
     // Untrusted sessions get only the tools of untrusted servers (product.md, rule 2).
@@ -456,7 +446,7 @@ export class ExternalServers {
       const learn = (login: Login) => {
         const tokens = loginSecrets(login);
         onSecrets(tokens);
-        // Answers to calls in progress may have the ones before.
+        // Answers to calls in progress may contain the earlier tokens.
         mask = masker([...secrets, ...tokens, ...before]);
         before = tokens;
       };
@@ -479,16 +469,6 @@ export class ExternalServers {
     server.retire();
     this.#retired = [...this.#retired.filter((it) => !it.done), server];
   }
-}
-
-/** The entry of a project's server that may not start yet. */
-function unapproved(
-  entry: ServerEntry,
-  workdir: string,
-  { file }: Pick<ProjectServers, "file">,
-): Definition {
-  const problem = `tool server ${entry.name}: ${file} needs a person's approval`;
-  return { entry, scope: "project", workdir, problem, values: {}, secrets: [] };
 }
 
 /** Returns what a person reviews; variables appear by name, as in the file. */

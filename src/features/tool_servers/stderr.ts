@@ -4,7 +4,7 @@ import type { Log } from "../../os/log.ts";
 const LOGGED_MAX = 64 * 1024;
 const LAST_MAX = 300;
 
-/** Writes a tool server's standard error to the log, masked and up to a limit. */
+/** Logs a tool server's standard error, masked and up to a limit. */
 export class StderrLog {
   readonly #server: string;
   readonly #log: Log;
@@ -19,7 +19,6 @@ export class StderrLog {
     this.#mask = mask;
   }
 
-  /** Starts a new run of the server. */
   begin(): void {
     this.#room = LOGGED_MAX;
     this.last = "";

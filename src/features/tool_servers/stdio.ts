@@ -17,7 +17,6 @@ export interface StdioOptions {
   env: Record<string, string>;
   /** Absolute path. */
   cwd: string;
-  /** Called with the started program. */
   started?(child: Deno.ChildProcess): void;
   /** The longest message that is read. */
   max_bytes: number;
@@ -27,12 +26,9 @@ export interface StdioOptions {
 
 /** How long a server may take to end, first after its input is closed, then after SIGTERM. */
 const END_GRACE_MS = 1_500;
-/** How long to wait for output after the program has ended; a child of it may hold the pipe. */
+/** How long to wait for output after the program has ended; a child may hold the pipe. */
 const OUTPUT_GRACE_MS = 200;
-/**
- * The most messages waiting to be read: a malicious program could send requests and never read an
- * answer.
- */
+/** The most unread messages: a malicious program could send requests and never read an answer. */
 const UNSENT_MAX = 2_048;
 const STDERR_LINE_MAX = 2 * 1024;
 
@@ -54,7 +50,7 @@ export class StdioTransport implements Transport {
     this.#options = options;
   }
 
-  /** Starts the program. @throws {SvcError} internal when it cannot be started. */
+  /** Starts the program. @throws {SvcError} internal if it cannot be started. */
   async start(): Promise<void> {
     const child = spawn(this.#options);
     let endGuard: () => Promise<void>;
@@ -72,10 +68,7 @@ export class StdioTransport implements Transport {
     this.#gone = this.#watch(child, endGuard);
   }
 
-  /**
-   * @throws {Error} when the program has ended, or does not read its input, in which case it is
-   * ended
-   */
+  /** @throws {Error} if the program has ended; one that does not read its input is ended */
   async send(message: JSONRPCMessage): Promise<void> {
     if (this.#input === undefined) throw new Error("the program was not started");
     if (this.#unsent === UNSENT_MAX) {
@@ -90,10 +83,7 @@ export class StdioTransport implements Transport {
     }
   }
 
-  /**
-   * Ends the program with everything that it started; resolves when it has ended, and never
-   * rejects.
-   */
+  /** Ends the program and everything that it started. Resolves when it has ended; never rejects. */
   close(): Promise<void> {
     return this.#closing ??= this.#close();
   }

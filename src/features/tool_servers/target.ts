@@ -18,23 +18,18 @@ export interface TargetOptions {
   entry: ServerEntry;
   /** Its variables or headers, with credentials. */
   values: Record<string, string>;
-  /** The daemon's environment. */
   env: Env;
   /** The project's directory, for a project's server. */
   workdir?: string;
-  /** Finds a program by its name in the configuration, in directories that no session can write. */
+  /** Finds a program by its configured name, in directories that no session can write. */
   find(program: string): FoundProgram | undefined;
   confine: Confine;
-  /** Where logins are saved. */
   logins: Logins;
-  /** Called with the login, and with each that follows it, before the server sees its token. */
+  /** Called with each login before the server sees its token. */
   learn(login: Login): void;
 }
 
-/**
- * Variables of the daemon's environment that the operator's programs receive, for finding files and
- * for the language.
- */
+/** Variables of the daemon that the operator's programs get, to find files and the language. */
 const PASSED = [
   "PATH",
   "HOME",
@@ -53,15 +48,15 @@ const PASSED = [
 ];
 
 /**
- * Returns how to connect to a server. The operator's programs run without a sandbox, in the home
- * directory, because they are the operator's own. A project's programs run in its directory in the
- * sandbox of commands, because a session may have written the file that names them.
+ * Returns how to connect to a server. The operator's programs run in the home directory without a
+ * sandbox. A project's programs run in its directory in the sandbox of commands: a session may have
+ * written the file that names them.
  */
 export async function targetOf(options: TargetOptions): Promise<Target> {
   const { entry, values, env, workdir, find, confine, logins, learn } = options;
   if (entry.transport === "http") {
     const { url } = entry;
-    // The person logs in at the operator's servers only.
+    // The person logs in only at the operator's servers.
     const auth = workdir === undefined ? await savedLogin(entry, logins, learn) : undefined;
     return {
       transport: "http",

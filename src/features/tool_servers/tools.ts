@@ -3,15 +3,13 @@ import { createHash } from "node:crypto";
 import { type Access, capped, type Tool } from "../../agent/tool.ts";
 import type { Media } from "../../base/media.ts";
 import { originalNames } from "../../models/acceptable_schema.ts";
+import { isObject } from "../../models/loose_json.ts";
 import { MAIN_LANE } from "../../protocol/events.ts";
 import type { Session } from "../../session/session.ts";
 import type { ExternalServers } from "./servers.ts";
 import { APPROVAL_TOOL, toolNamer } from "./names.ts";
 import type { Offer, OfferedTool, ProjectServers, ServerProblem } from "./offer.ts";
 import { resultText } from "./result.ts";
-
-/** The `reason_code` of the note about missing tools. */
-export const TOOLS_MISSING = "tools_missing";
 
 const DESCRIBED_MAX = 300;
 
@@ -20,11 +18,7 @@ export interface NamedTool extends OfferedTool {
   name: string;
 }
 
-/**
- * Names the tools of one scope.
- *
- * @param max the most of them; the rest is left out and reported
- */
+/** Names the tools of one scope. @param max further tools are left out and reported */
 export function namedTools(
   { offered, servers, problems }: Offer,
   max = Infinity,
@@ -53,10 +47,9 @@ export function accessOf({ server: { entry }, scope, tool }: OfferedTool): Acces
   return entry.transport === "http" ? "network" : "execute";
 }
 
-/** The tools that svc and its other features may add: a request has room for as many. */
+/** Room in a request for the tools of svc and its other features. */
 const OWN_MAX = 32;
 
-/** Finds the tools for sessions' turns. */
 export class SessionTools {
   readonly #servers: ExternalServers;
   readonly #tools_max: (model: string) => number;
@@ -67,8 +60,8 @@ export class SessionTools {
   readonly #watchWrites: (session: Session) => Promise<() => Promise<void>>;
 
   /**
-   * @param tools_max returns the most tools of a request that is made for a session's model
-   * @param watchWrites has what is written beside a session's calls named until its result is called
+   * @param tools_max returns the most tools of a request for a session's model
+   * @param watchWrites reports files written beside a session's calls until its result is called
    */
   constructor(
     servers: ExternalServers,
@@ -81,18 +74,16 @@ export class SessionTools {
   }
 
   /**
-   * Returns the tools of the servers that the session may use, sorted by name. Notes in the
-   * session, once, why some are missing.
-   *
-   * A project's servers start after a person has approved them. Until then, the model of a trusted
-   * session has a tool that asks the person, so that a turn that does not need them never waits.
+   * Returns the tools that the session may use, sorted by name, and notes once why some are
+   * missing. A project's servers start after a person has approved them. Until then, the model of a
+   * trusted session has a tool that asks the person, so that a turn without them never waits.
    *
    * @throws the signal's reason
    */
   async for(session: Session, signal: AbortSignal): Promise<Tool[]> {
     const { trust, workdir, model } = session.state;
     const { id } = session;
-    // Its programs write in the directory from their start on, also between the calls.
+    // Its programs write in the directory from their start on, also between calls.
     const project = this.#watched.has(id) ? undefined : await this.#servers.approved(workdir);
     if (project === true) this.#watched.set(id, await this.#watchWrites(session));
     const offer = await this.#servers.tools({ trust, workdir }, signal, {
@@ -106,7 +97,7 @@ export class SessionTools {
     ].join("; ");
     if (text !== (this.#told.get(session) ?? "")) {
       this.#told.set(session, text);
-      const reason_code = TOOLS_MISSING;
+      const reason_code = "tools_missing";
       if (text !== "") await session.emit("lane.note", { lane_id: MAIN_LANE, text, reason_code });
     }
     const offered = tools.map((tool) => toolOf(tool, session));
@@ -114,7 +105,7 @@ export class SessionTools {
     return [...offered, approvalTool(this.#servers, workdir)];
   }
 
-  /** Has what the project's programs wrote named a last time. */
+  /** Reports the writes of the project's programs a last time. */
   async beforeEnd({ id }: Session): Promise<void> {
     const endWatch = this.#watched.get(id);
     this.#watched.delete(id);
@@ -129,9 +120,7 @@ function howToApprove(session_id: string, { sha256 }: ProjectServers): string {
     `\`svc ctl call mcp.approve_project '${params}'\` approves it`;
 }
 
-/**
- * Asks in every mode, because it starts programs that the project, or a command in it, has named.
- */
+/** Asks in every mode, because it starts programs named by the project or by a command in it. */
 function approvalTool(servers: ExternalServers, workdir: string): Tool {
   type Asked = { file: string; sha256: string };
   return {
@@ -165,7 +154,7 @@ function approvalTool(servers: ExternalServers, workdir: string): Tool {
   };
 }
 
-/** Returns what `allow_always` covers: this tool, while its server describes it as it does now. */
+/** Returns what `allow_always` covers: this tool, while its description stays the same. */
 export function ruleOf({ server, tool }: Pick<OfferedTool, "server" | "tool">): string {
   const { name, title, description, inputSchema, annotations } = tool;
   const described = JSON.stringify([name, title, description, inputSchema, annotations]);
@@ -182,7 +171,7 @@ function toolOf(named: NamedTool, session: Session): Tool {
     whole: true,
     foreign: named.scope === "project",
     parse: (args) =>
-      typeof args === "object" && args !== null && !Array.isArray(args)
+      isObject(args)
         ? { args: originalNames(args, tool.renamed) }
         : { problem: "the arguments must be an object" },
     prepare: (args) => Promise.resolve(args),
@@ -196,7 +185,7 @@ function toolOf(named: NamedTool, session: Session): Tool {
     async run(args, { signal }) {
       const result = await server.call(tool.name, args as Record<string, unknown>, {
         signal,
-        // In such a session nobody is asked, so the server's questions need not wait for a person.
+        // Nobody is asked in such a session, so the server's questions need not wait.
         answer_forms: session.state.approval === "auto",
       });
       const media: Media[] = [];

@@ -1,4 +1,3 @@
-/** The questions that wait for an answer: what events make of them. */
 import type { EventData, SessionEvent } from "../../protocol/events.ts";
 import { exactLine } from "../../base/visible.ts";
 import { askedOf } from "../../protocol/person_question.ts";
@@ -11,13 +10,13 @@ import { untabbed } from "./text.ts";
 /** Characters of a question that the terminal UI can show. */
 const QUESTION_MAX = 256 * 1024;
 
-/** Applies one event to the questions that wait. */
+/** Applies one event to the pending questions. */
 export function applyToApprovals(model: Model, event: SessionEvent): void {
   if (event.type === "approval.requested") addApproval(model, event.data);
   else setApprovals(model, stillPending(model.approvals, event));
 }
 
-/** Adds an approval that waits; it takes the keys unless a message is being typed. */
+/** Adds a pending approval; it takes the keys unless a message is being typed. */
 export function addApproval(
   model: Model,
   request: Pick<
@@ -60,7 +59,7 @@ export function addApproval(
   if (model.focus !== "transcript" && model.input.text === "") model.focus = "approval";
 }
 
-/** What stands above an approval. */
+/** The line above an approval. */
 export function titleOf({ asked, tool }: Pick<ApprovalView, "asked" | "tool">): string {
   return asked === undefined ? `allow ${tool}?` : "the model asks:";
 }

@@ -9,13 +9,13 @@ export interface Size {
   rows: number;
 }
 
-/** The size of a screen that does not say how large it is. */
+/** For a screen of unknown size. */
 export const DEFAULT_SIZE: Size = { cols: 80, rows: 24 };
 
-/** Heights in rows, from top to bottom, and what was found out on the way. */
+/** Heights in rows, from top to bottom, and what was computed on the way. */
 export interface Arrangement {
   size: Size;
-  /** Tells what stands in the transcript's place. */
+  /** Names what replaces the transcript. */
   title: number;
   view: View;
   rule: number;
@@ -26,17 +26,17 @@ export interface Arrangement {
   status: number;
 }
 
-/** The rows of the message that is being typed, as many as are shown. */
+/** The visible rows of the message that is being typed. */
 export interface InputRows {
   rows: Line[];
-  /** Where the cursor stands among them. */
+  /** The cursor's position among them. */
   row: number;
   col: number;
 }
 
-/** Fewer rows than this have no lanes, rule and title. */
+/** A lower screen has no lanes, rule and title. */
 const ROOMY_ROWS = 8;
-/** Rows of a question besides what it is about: who asks, and which keys answer. */
+/** Rows of a question besides its text: who asks, and which keys answer. */
 export const APPROVAL_FRAME = 2;
 
 /** Divides the screen. */
@@ -70,7 +70,7 @@ function inputRows({ input }: Model, cols: number, height: number): InputRows {
   const prompt = cols > 10 ? PROMPT : "";
   const indent = width(prompt);
   const inner = Math.max(cols - indent, 1);
-  // No more is laid out than can be seen, however much was pasted.
+  // Lays out only the visible part, however much was pasted.
   const reach = cols * (height + 1);
   const before = clean(input.text.slice(Math.max(input.cursor - reach, 0), input.cursor));
   const after = clean(input.text.slice(input.cursor, input.cursor + reach));
@@ -89,7 +89,7 @@ function inputRows({ input }: Model, cols: number, height: number): InputRows {
     }
     left -= 1;
   }
-  // Behind a full row the cursor stands on the next.
+  // After a full row the cursor stands on the next.
   if (at.col >= inner && inner > 1) {
     at = { row: at.row + 1, col: 0 };
     rows.splice(at.row, 0, "");

@@ -1,11 +1,10 @@
-/** What a key has the client do. */
 import type { Decision, RuleScope } from "../../protocol/events.ts";
 import type { PersonAnswer } from "../../protocol/person_question.ts";
 import type { Question } from "../../session/question.ts";
 import type { SettingCommand } from "../chat_commands/setting_command.ts";
 import type { UndoCommand } from "../chat_commands/undo_command.ts";
 
-/** An action outside the model. */
+/** An action of a key outside the model. */
 export type Effect =
   | { type: "send"; text: string; client_message_id: string }
   | {

@@ -1,11 +1,10 @@
 /** The entries of the transcript: added, grown, and kept within bounds. */
 import type { Entry, Model } from "./model.ts";
 
-/** Characters kept of one entry; past them the older half goes. */
+/** Characters kept of one entry; the older half is dropped first. */
 export const ENTRY_MAX = 256 * 1024;
 /** Characters kept of all entries. */
 export const ENTRIES_MAX = 512 * 1024;
-/** Entries kept. */
 const ENTRIES_COUNT = 5_000;
 const CUT = "[… earlier text is in the journal]";
 
@@ -22,7 +21,7 @@ export function addEntry(
   return entry;
 }
 
-/** Makes an entry that is not in the transcript: a lane's output. */
+/** Creates an entry outside the transcript, such as a lane's output. */
 export function newEntry(
   model: Model,
   kind: Entry["kind"],
@@ -44,11 +43,7 @@ export function growEntry(entry: Entry, text: string, max = ENTRY_MAX): void {
   if (entry.size > max) dropFront(entry, max / 2);
 }
 
-/**
- * Takes the last lines off an entry, so that others can follow on a line of their own.
- *
- * @returns how many there were to take
- */
+/** Drops the last lines of an entry, and starts a new one. @returns how many there were */
 export function dropLines(entry: Entry, count: number): number {
   const gone = entry.lines.splice(Math.max(entry.lines.length - count, 0));
   entry.lines.push("");
@@ -57,7 +52,7 @@ export function dropLines(entry: Entry, count: number): number {
   return gone.length;
 }
 
-/** Puts text in front of what an entry has. @param text clean. */
+/** Puts text in front of an entry's. @param text clean. */
 export function prependToEntry(entry: Entry, text: string): void {
   const lines = text.split("\n");
   const joint = lines.pop()! + entry.lines[0];
@@ -66,7 +61,7 @@ export function prependToEntry(entry: Entry, text: string): void {
   entry.epoch++;
 }
 
-/** Takes an entry out of the transcript. */
+/** Removes an entry from the transcript. */
 export function removeEntry(model: Model, id: number | undefined): void {
   model.entries = model.entries.filter((entry) => entry.id !== id);
 }

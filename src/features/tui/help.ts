@@ -1,4 +1,4 @@
-/** What the keys do, as the help shows it; fits 24 rows. */
+/** The help on keys; fits 24 rows. */
 export const HELP: readonly string[] = [
   "Enter  send           Alt-Enter, Ctrl-J  new line      Up, Down  history",
   "Esc    cancel the turn, go back          Ctrl-C  cancel; again: leave",

@@ -1,6 +1,6 @@
 /**
- * Which interface the tui.* verbs reach: the terminal that has the session open, else an instance
- * without a terminal, which is given back when nothing asks for it any more.
+ * The interface that the tui.* verbs reach: the terminal that shows the session, or an instance
+ * without a terminal, which is released when it is idle.
  */
 import { deadline } from "@std/async";
 import { SvcError } from "../../protocol/errors.ts";
@@ -15,7 +15,7 @@ export type SentRequest = TuiRequest & { request_id: string };
 export interface HostParts {
   /** Opens a link to the daemon's own verbs. */
   newLink(): Link & Disposable;
-  /** The last instance was given back. */
+  /** Called when the last instance is released. */
   onEmpty(): void;
 }
 
@@ -30,15 +30,15 @@ interface Headless {
   timer: number;
 }
 
-/** An instance that was not asked for so long is given back. */
+/** An idle instance is released after this time. */
 const IDLE_MS = 5 * 60_000;
-/** Instances at once; the one that was asked longest ago goes first. */
+/** Maximum number of instances; the longest idle one is released first. */
 const HEADLESS_MAX = 32;
-/** A terminal answers within this time, unless it is stopped. */
+/** A terminal answers within this time, unless it is suspended. */
 const ANSWER_MS = 5_000;
 /** The answer of a terminal that was closed. */
 const GONE = Symbol("the terminal was closed");
-/** Requests that can be made again. */
+/** Requests that can be repeated. */
 const READS: readonly TuiRequest["method"][] = ["snapshot", "get_model"];
 
 export class TuiHost {
@@ -51,7 +51,7 @@ export class TuiHost {
     this.#parts = parts;
   }
 
-  /** A terminal shows the session now. @returns what is to be called when it does no more. */
+  /** Registers a terminal that shows the session. @returns the function that ends that. */
   attach(session_id: string, send: Terminal["send"]): () => void {
     const terminal: Terminal = { send, pending: new Map() };
     const there = this.#terminals.get(session_id) ?? [];
@@ -65,7 +65,7 @@ export class TuiHost {
     };
   }
 
-  /** A terminal's answer. @throws {SvcError} not_found when nobody waits for it. */
+  /** Takes a terminal's answer. @throws {SvcError} not_found if no request waits for it. */
   answer(request_id: string, answer: { result?: unknown; error?: SvcError }): void {
     for (const terminal of [...this.#terminals.values()].flat()) {
       const waiting = terminal.pending.get(request_id);
@@ -81,8 +81,8 @@ export class TuiHost {
    * Asks the session's interface.
    *
    * @param size of an instance without a terminal; a terminal has its own.
-   * @throws {SvcError} not_found for an unknown session, timeout when a terminal does not answer,
-   * conflict when it was closed and may have done what it was asked, and what {@linkcode answerRequest} throws.
+   * @throws {SvcError} not_found for an unknown session, timeout if a terminal does not answer,
+   * conflict if it was closed and may have acted, and what {@linkcode answerRequest} throws.
    */
   async request(
     session_id: string,
@@ -103,7 +103,7 @@ export class TuiHost {
     return await answerRequest(client, request);
   }
 
-  /** Gives everything back. */
+  /** Releases everything. */
   close(): void {
     for (const session_id of [...this.#headless.keys()]) this.#release(session_id);
   }

@@ -1,18 +1,18 @@
-/** Editing the message: the cursor stands between characters as a person sees them. */
+/** Editing the message: the cursor stands between graphemes. */
 import type { Input, Model } from "./model.ts";
 import { graphemes } from "./text.ts";
 
-/** Code units that a message may have. */
+/** Maximum code units of a message. */
 const INPUT_MAX = 1024 * 1024;
-/** A character as a person sees it is looked for within so many code units. */
+/** Code units around the cursor in which a grapheme is looked for. */
 const NEAR = 64;
 // deno-lint-ignore no-control-regex -- they are what is taken out
 const UNTYPED = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
 
 /**
- * Puts text at the cursor; control characters other than tabs and line ends are left out.
+ * Inserts text at the cursor, without control characters other than tabs and line breaks.
  *
- * @returns false when there was not room for all of it.
+ * @returns false if not all of it fits.
  */
 export function insert(input: Input, text: string): boolean {
   const plain = text.replace(/\r\n?/g, "\n").replace(UNTYPED, "");
@@ -21,7 +21,7 @@ export function insert(input: Input, text: string): boolean {
   return plain.length <= room;
 }
 
-/** Empties it. */
+/** Empties the input. */
 export function clear(input: Input): void {
   replace(input, 0, input.text.length, "");
   input.recalled = undefined;
@@ -32,7 +32,7 @@ function replace(input: Input, from: number, to: number, text: string): void {
   input.cursor = from + text.length;
 }
 
-/** Where the cursor goes, by the name of the movement. */
+/** The cursor's target, by the name of the movement. */
 const TARGETS = {
   left: ({ text, cursor }: Input) =>
     cursor - (graphemes(text.slice(Math.max(cursor - NEAR, 0), cursor)).at(-1) ?? "").length,
@@ -42,7 +42,7 @@ const TARGETS = {
     text.slice(0, cursor).replace(/[\p{L}\p{N}_]+[^\p{L}\p{N}_]*$|[^\p{L}\p{N}_]+$/u, "").length,
   word_right: ({ text, cursor }: Input) =>
     cursor + text.slice(cursor).match(/^[^\p{L}\p{N}_]*[\p{L}\p{N}_]*/u)![0].length,
-  /** As a shell's Ctrl-W: words end at blanks. */
+  /** Like a shell's Ctrl-W: words end at blanks. */
   blank_left: ({ text, cursor }: Input) => text.slice(0, cursor).replace(/\S*\s*$/, "").length,
   line_start: ({ text, cursor }: Input) => text.slice(0, cursor).lastIndexOf("\n") + 1,
   line_end: ({ text, cursor }: Input) => {
@@ -58,16 +58,16 @@ export function move(input: Input, movement: Movement): void {
   input.cursor = TARGETS[movement](input);
 }
 
-/** Deletes from the cursor to where a movement leads. */
+/** Deletes from the cursor to a movement's target. */
 export function erase(input: Input, movement: Movement): void {
   const to = TARGETS[movement](input);
   replace(input, Math.min(to, input.cursor), Math.max(to, input.cursor), "");
 }
 
 /**
- * Moves the cursor a line up or down, to the same place in it.
+ * Moves the cursor a line up or down in the same column.
  *
- * @returns false when there is no such line.
+ * @returns false if there is no such line.
  */
 export function moveLine(input: Input, direction: -1 | 1): boolean {
   const start = TARGETS.line_start(input);
@@ -82,7 +82,7 @@ export function moveLine(input: Input, direction: -1 | 1): boolean {
   return true;
 }
 
-/** Goes through the history; past its newest end is what was being typed. */
+/** Goes through the history; past its newest end is the draft. */
 export function recall({ input, history }: Model, direction: -1 | 1): void {
   const at = (input.recalled ?? history.length) + direction;
   if (at < 0 || at > history.length) return;

@@ -4,7 +4,7 @@ import { clean } from "./text.ts";
 const TOOLBELT = "builtin/toolbelt";
 
 /**
- * What a new session shows first: without a model, what the builtin one can do.
+ * Returns what a new session shows first: without a model, what the builtin one can do.
  *
  * @param model id of the session's model.
  */

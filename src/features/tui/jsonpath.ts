@@ -2,10 +2,10 @@ import { JSONPathEnvironment, JSONPathError } from "json-p3";
 import { SvcError } from "../../protocol/errors.ts";
 
 /**
- * Selects values by an RFC 9535 query. `match()` and `search()` are left out: a regular expression
- * could keep the process busy for hours.
+ * Selects values by an RFC 9535 query, without `match()` and `search()`: a regular expression could
+ * block the process for hours.
  *
- * @throws {SvcError} validation when the query is wrong.
+ * @throws {SvcError} validation for an invalid query.
  */
 export function select(query: string, value: unknown): unknown[] {
   const environment = new JSONPathEnvironment();

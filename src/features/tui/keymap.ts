@@ -85,7 +85,7 @@ function goBack(model: Model): Effect[] {
   return model.session.turn ? [{ type: "cancel" }] : [];
 }
 
-/** Handles keys that do the same whatever has the focus. @returns whether it was one. */
+/** Handles keys that do the same with any focus. @returns whether it was one. */
 function everywhere(model: Model, name: string, context: PressContext): boolean {
   const { view } = context;
   const page = Math.max(view.height - 1, 1);
@@ -130,8 +130,6 @@ function nextFocus({ focus, approvals, lanes }: Model, by: 1 | -1): Focus {
   return parts[(parts.indexOf(focus) + by + parts.length) % parts.length];
 }
 
-// ── questions ──────────────────────────────────────────────────────────────────────────────────
-
 /** Shows a lane in place of the transcript; the main lane is the transcript. */
 export function showLane(model: Model, lane_id: string): Effect[] {
   model.lane_at = lane_id;
@@ -168,8 +166,6 @@ function inLanes(model: Model, key: Key, context: PressContext): Effect[] {
   model.focus = "input";
   return inInput(model, key, context);
 }
-
-// ── the message ────────────────────────────────────────────────────────────────────────────────
 
 function inInput(model: Model, key: Key, context: PressContext): Effect[] {
   const { input } = model;

@@ -1,15 +1,14 @@
-/** Keys, by the names that a person or an agent calls them. */
+/** Keys and their names. */
 import { SvcError } from "../../protocol/errors.ts";
 import { nearestOf } from "../../base/nearest.ts";
 import { graphemes } from "./text.ts";
 
-/** A key that was pressed: a named one, a character, or text that was pasted. */
+/** A pressed key: a named one, a character, or pasted text. */
 export type Key =
   | { type: "named"; name: string }
   | { type: "character"; text: string }
   | { type: "paste"; text: string };
 
-/** Keys that have a name of their own. */
 const KEY_NAMES = [
   "enter",
   "tab",
@@ -48,7 +47,7 @@ export interface Modifiers {
   shift?: boolean;
 }
 
-/** A named key with its modifiers, in the one order that {@linkcode Key} uses: `ctrl-alt-shift-x`. */
+/** Returns a named key with its modifiers in fixed order: `ctrl-alt-shift-x`. */
 export function named(name: string, held: Modifiers = {}): Key {
   const modifiers = MODIFIERS.filter((modifier) => held[modifier]);
   return { type: "named", name: [...modifiers, name].join("-") };
@@ -57,7 +56,7 @@ export function named(name: string, held: Modifiers = {}): Key {
 /**
  * Reads the name of a key: one character, or `enter`, `ctrl-c`, `alt+enter`, `PageUp` and so on.
  *
- * @throws {SvcError} validation for a name that is not known, with the nearest that is.
+ * @throws {SvcError} validation for an unknown name, with the nearest known one.
  */
 export function parseKey(text: string): Key {
   if (graphemes(text).length === 1 && text !== "\n") return { type: "character", text };

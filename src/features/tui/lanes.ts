@@ -1,4 +1,3 @@
-/** The lanes of the model: what events make of them. */
 import { redrawn } from "../../base/redraw.ts";
 import { MAIN_LANE, PINNED, type SessionEvent, UNPINNED } from "../../protocol/events.ts";
 import { laneEnded } from "../../session/state_steps.ts";
@@ -46,7 +45,7 @@ export function applyToLanes(model: Model, event: SessionEvent): void {
   }
 }
 
-/** A lane as it is first known; `delta_seq` is the number of its deltas before that. */
+/** Creates a lane's view; `delta_seq` is the number of its earlier deltas. */
 export function laneView(
   model: Model,
   lane: Pick<LaneView, "lane_id" | "kind" | "status" | "label"> & {
@@ -67,15 +66,15 @@ export function laneView(
   };
 }
 
-/** Takes off the lines that are drawn again; some may be of what came before. */
+/** Drops the lines that are drawn again; some may belong to earlier output. */
 function dropDrawn(lane: LaneView, redraws: number): void {
   const missing = redraws - dropLines(lane.output, redraws);
-  // The first line continues one from before until it is drawn again itself.
+  // The first line continues an earlier one until it is drawn again itself.
   const first = lane.redrawn_before === 0 && lane.output.lines.length === 1 ? 1 : 0;
   lane.redrawn_before += missing + first;
 }
 
-/** Puts what a lane has said before in front of what is known of it. */
+/** Puts a lane's earlier output in front. */
 export function loadBefore(
   { output, redrawn_before }: LaneView,
   deltas: readonly { text: string; redraws?: number }[],

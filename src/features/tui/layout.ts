@@ -1,19 +1,19 @@
 /**
- * Entries as rows of the screen. What is laid out stays, so that of a long answer only the end is
- * wrapped again when it grows.
+ * Entries as rows of the screen. Layouts are kept, so that only the end of a growing answer is
+ * wrapped again.
  */
 import { markdownStart, type MarkdownState, styleRow } from "./markdown.ts";
 import type { Entry } from "./model.ts";
 import { cut, type Line, line, type Style, width, wrap } from "./text.ts";
 
-/** Lines of a call's output that are shown until more is asked for. */
+/** Visible lines of a call's output, until expanded. */
 const OUTPUT_SHOWN = 6;
-/** Rows at the end of a line that are wrapped again when it grows: a word may move down. */
+/** Rows at the end of a growing line that are wrapped again: a word may move down. */
 const OPEN_ROWS = 3;
 
 export interface LayoutOptions {
   cols: number;
-  /** Calls show all of their output. */
+  /** Whether calls show all of their output. */
   expanded: boolean;
 }
 
@@ -24,7 +24,7 @@ interface Laid extends LayoutOptions {
   open_rows: number;
   /** Index of the line that is being laid out. */
   line: number;
-  /** Code units of it that were taken. */
+  /** Its code units so far. */
   taken: number;
   /** Its end that is not final. */
   rest: string;
@@ -52,7 +52,7 @@ export class Layouts {
   }
 }
 
-/** What stands before the first row of an entry, and before the others. */
+/** The margins of an entry's first and other rows. */
 const GUTTERS: Record<Entry["kind"], readonly [string, string]> = {
   user: ["› ", "  "],
   assistant: ["  ", "  "],
@@ -73,7 +73,7 @@ const STYLES: Record<Entry["kind"], Style> = {
   lane: "plain",
   approval: "plain",
 };
-/** Narrower than this, nothing is spent on gutters. */
+/** A narrower screen has no gutters. */
 const GUTTER_COLS = 16;
 
 /** Before a message that the model has not seen yet. */
@@ -100,7 +100,6 @@ function begin(entry: Entry, options: LayoutOptions): Laid {
   };
 }
 
-/** Lays out what was added. */
 function grow(laid: Laid, entry: Entry): void {
   for (;; laid.line++) {
     const text = entry.lines[laid.line];
@@ -150,7 +149,7 @@ function styled(laid: Laid, entry: Entry, row: string, markdown: MarkdownState):
   return before === "" ? body : [{ text: before, style: STYLES[entry.kind] }, ...body];
 }
 
-/** A call: its title, what it changes, what it gave; a part of each unless all is asked for. */
+/** A call: its title, changes and output; a part of each unless expanded. */
 function callRows(entry: Entry, options: LayoutOptions): Laid {
   const { cols, expanded } = options;
   const { ok, lines: [title, ...rest], edit_lines = 0 } = entry;

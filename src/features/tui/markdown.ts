@@ -1,16 +1,15 @@
-/** Light styling of Markdown: nothing is taken away, what is marked only looks it. */
+/** Light styling of Markdown, without removing any text. */
 import type { Line, Span, Style } from "./text.ts";
 
 /** What carries over from one row to the next. */
 export interface MarkdownState {
-  /** Inside a fenced block. */
   fenced: boolean;
   heading: boolean;
   bold: boolean;
   code: boolean;
 }
 
-/** The state before the first row. */
+/** Returns the state before the first row. */
 export function markdownStart(): MarkdownState {
   return { fenced: false, heading: false, bold: false, code: false };
 }
@@ -22,7 +21,7 @@ const MARK = /(\*\*|`)/;
 /**
  * Styles one row of text.
  *
- * @param state of the row before; changed to that of this row.
+ * @param state of the previous row; becomes that of this row.
  * @param begins whether the row begins a line of the source.
  */
 export function styleRow(row: string, state: MarkdownState, begins: boolean): Line {

@@ -1,6 +1,6 @@
 /**
- * What the terminal UI shows of a session: plain data, changed by the session's events (`transcript.ts`)
- * and by keys (`keymap.ts`), drawn by `render.ts`.
+ * The terminal UI's view of a session: plain data, changed by events (`transcript.ts`) and keys
+ * (`keymap.ts`), drawn by `render.ts`.
  */
 import {
   type Decision,
@@ -18,14 +18,14 @@ export interface Entry {
   kind: "user" | "assistant" | "thought" | "call" | "note" | "problem" | "lane" | "approval";
   /** At least one; the last grows. */
   lines: string[];
-  /** Counts changes other than growth at the end: what was laid out of it is void. */
+  /** Counts changes other than growth at the end, which void the layout. */
   epoch: number;
   /** Code units in `lines`. */
   size: number;
   call_id?: string;
-  /** Of a call: how it went, once it has ended. */
+  /** Of a call: how it ended. */
   ok?: boolean;
-  /** Of a call: the lines after its first that say what it changes in files. */
+  /** Of a call: the lines after its first that show changes of files. */
   edit_lines?: number;
   /** Of a message that the daemon has not confirmed. */
   client_message_id?: string;
@@ -39,45 +39,44 @@ export interface LaneView {
   status: LaneStatus;
   label: string;
   pinned: boolean;
-  /** What it said, as far as it is known here. */
+  /** Its known output. */
   output: Entry;
-  /** Number of its first delta in `output`; what came before can be asked for. */
+  /** Number of the first delta in `output`; earlier ones can be requested. */
   from_delta: number;
-  /** Lines at the end of what came before that were drawn again since. */
+  /** Lines at the end of earlier output that were drawn again since. */
   redrawn_before: number;
 }
 
 export interface ApprovalView {
   approval_id: string;
-  /** Who asks. */
   lane_id: string;
   tool: string;
   question: Question;
-  /** What the model asks the person, if it is a question of its own. */
+  /** The model's own question to the person, if it is one. */
   asked?: PersonQuestion;
-  /** Numbers of the options that are chosen so far, from 0; for a question with several. */
+  /** Chosen options of a question with several answers, from 0. */
   chosen: number[];
-  /** What is to be allowed, as it is shown. */
+  /** The shown text of the question. */
   about: Entry;
-  /** Characters of it that do not fit into the terminal UI: it cannot be allowed here. */
+  /** Characters that do not fit into the terminal UI: it cannot be allowed here. */
   left_out: number;
   /** What `always` would let through. */
   always: string;
-  /** The rule that would be kept; where it holds is still to be said. */
+  /** The chosen rule, before its scope is chosen. */
   rule_chosen?: string;
   /** The answer that Enter gives. */
   picked?: Picked;
-  /** All of it has been on the screen. */
+  /** Whether all of it has been on the screen. */
   read: boolean;
-  /** A person has had time to see it: keys answer it. */
+  /** Whether a person has had time to see it; then keys answer it. */
   armed: boolean;
-  /** It was answered here; the daemon has not confirmed that. */
+  /** Answered here, but not yet confirmed by the daemon. */
   answered: boolean;
 }
 
-/** An answer that a key has picked: it holds once Enter confirms it. */
+/** An answer that a key has picked, until Enter confirms it. */
 export interface Picked {
-  /** The keys: where a message begins with them, they are its first letters. */
+  /** The typed keys; a message may begin with them. */
   typed: string;
   /** What it does, for people. */
   words: string;
@@ -90,7 +89,7 @@ export interface Picked {
 /** Which part takes the keys. */
 export type Focus = "input" | "approval" | "lanes" | "transcript";
 
-/** The line at the top of the transcript's window; without one it follows what comes. */
+/** The top line of the transcript's window; without one it follows the end. */
 export interface Anchor {
   entry: number;
   row: number;
@@ -100,9 +99,9 @@ export interface Input {
   text: string;
   /** Code units before the cursor. */
   cursor: number;
-  /** Index in the history while it is looked through. */
+  /** Index in the history while browsing it. */
   recalled?: number;
-  /** What was typed before that. */
+  /** The text from before that. */
   draft: string;
 }
 
@@ -112,7 +111,7 @@ export interface SessionView {
   model: string;
   approval: string;
   state: "running" | "paused" | "ended" | "unreadable";
-  /** Whether the daemon's own stop has paused it. */
+  /** Whether the daemon's stop has paused it. */
   paused_by_stop: boolean;
   turn: boolean;
   cost_usd: number;
@@ -122,16 +121,16 @@ export interface SessionView {
 
 export interface Model {
   session: SessionView;
-  /** Last event that was taken. */
+  /** The last applied event. */
   seq: number;
-  /** Last event whose cost is in the session's. */
+  /** The last event whose cost is included. */
   cost_seq: number;
   link: "connecting" | "connected" | "reconnecting";
   entries: Entry[];
   next_entry: number;
-  /** Older entries are no longer here. */
+  /** Whether older entries were dropped. */
   cut: boolean;
-  /** Its steps as lines; empty when no step is open. */
+  /** Its steps as lines; empty if no step is open. */
   plan: string[];
   lanes: LaneView[];
   approvals: ApprovalView[];
@@ -142,25 +141,25 @@ export interface Model {
   /** The question that the message being typed answers. */
   input_answers?: string;
   focus: Focus;
-  /** Lane that the panel's cursor is on. */
+  /** The lane under the panel's cursor. */
   lane_at: string;
-  /** Lane whose output stands in the transcript's place. */
+  /** The lane whose output replaces the transcript. */
   lane_shown?: string;
-  /** The first approval's text stands in the transcript's place. */
+  /** Whether the first approval's text replaces the transcript. */
   approval_shown: boolean;
   scroll?: Anchor;
-  /** Calls show all of their output. */
+  /** Whether calls show all of their output. */
   expanded: boolean;
   help: boolean;
   /** Commands from files, as lines of the help. */
   commands: string[];
-  /** Said in the status line until the next key. */
+  /** Shown in the status line until the next key. */
   notice?: string;
-  /** Ctrl-C was pressed: the next one leaves. */
+  /** Whether the next Ctrl-C leaves. */
   leaving: boolean;
 }
 
-/** The model of a session of which nothing is known yet. */
+/** Returns the model of a session before its data arrives. */
 export function emptyModel(session_id: string): Model {
   return {
     session: {
@@ -199,12 +198,12 @@ export function emptyModel(session_id: string): Model {
   };
 }
 
-/** The lane whose output stands in the transcript's place. */
+/** The lane whose output replaces the transcript. */
 export function shownLane({ lanes, lane_shown }: Model): LaneView | undefined {
   return lane_shown === undefined ? undefined : lanes.find((it) => it.lane_id === lane_shown);
 }
 
-/** The entries that stand in the transcript's window. */
+/** The entries in the transcript's window. */
 export function shownEntries(model: Model): readonly Entry[] {
   const [approval] = model.approvals;
   if (model.approval_shown && approval !== undefined) return [approval.about];

@@ -9,15 +9,15 @@ import { TuiHost } from "./host.ts";
 import { type Caller, type Dispatcher, type Pushed, resultJson } from "../../verbs/define.ts";
 
 /**
- * Makes the host of a daemon's interfaces; those without a terminal call its own verbs.
+ * Creates the host of a daemon's interfaces.
  *
- * @param onEmpty told when the last of those was given back.
+ * @param onEmpty called when the last one without a terminal is released.
  */
 export function openTuiHost(dispatcher: Dispatcher, onEmpty: () => void): TuiHost {
   return new TuiHost({ newLink: () => new VerbLink(dispatcher), onEmpty });
 }
 
-/** A link that calls the verbs of this very process. */
+/** A link that calls the verbs of this process. */
 class VerbLink implements Link, Disposable {
   onEvent: Link["onEvent"] = () => {};
   onSubscriptionEnded: Link["onSubscriptionEnded"] = () => {};
@@ -42,7 +42,7 @@ class VerbLink implements Link, Disposable {
     const verb = this.#dispatcher.verbs.get(method)!;
     try {
       const result = await this.#dispatcher.run(verb, params, caller, this.#gone);
-      // What a verb gives may be the daemon's own state: only a copy leaves it.
+      // A result may be the daemon's own state, so a copy leaves it.
       return JSON.parse(joined(resultJson(result)));
     } catch (error) {
       throw toSvcError(error);
@@ -61,7 +61,6 @@ function plain({ session_id, seq, at, type, data_json }: Pushed) {
   return { session_id, seq, at, type, data: JSON.parse(data_json) };
 }
 
-/** The services of the verbs of the terminal UI. */
 export interface TuiServices {
   readonly hub: Hub;
   /** The instances, loaded on first use. */

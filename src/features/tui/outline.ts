@@ -1,4 +1,4 @@
-/** The screen as an outline of regions, in the terms of ARIA, for who cannot see it. */
+/** The screen as an outline of ARIA regions, for those who cannot see it. */
 import type * as z from "zod";
 import { exactLine } from "../../base/visible.ts";
 import { SKIP } from "../../protocol/person_question.ts";
@@ -11,7 +11,6 @@ import type { regionSchema } from "./schemas.ts";
 import { windowOf } from "./scroll.ts";
 import { activity } from "./status.ts";
 
-/** A part of the screen. */
 export type Region = z.output<ReturnType<typeof regionSchema>>;
 
 const SPEAKERS: Record<Entry["kind"], string> = {
@@ -24,7 +23,7 @@ const SPEAKERS: Record<Entry["kind"], string> = {
   lane: "output",
   approval: "details",
 };
-/** Characters of an entry's text; the screen shows no more of it than that. */
+/** Maximum characters of an entry's text. */
 const TEXT_MAX = 16 * 1024;
 
 /** Describes what is on the screen, from top to bottom. */

@@ -1,4 +1,4 @@
-/** Keys while a question waits: they answer it, choose, and scroll its text. */
+/** Keys for a pending question: they answer it, choose, and scroll its text. */
 import type { Decision } from "../../protocol/events.ts";
 import { exactLine } from "../../base/visible.ts";
 import { type PersonAnswer, SKIP } from "../../protocol/person_question.ts";
@@ -10,7 +10,7 @@ import type { Effect } from "./effect.ts";
 
 const ANSWERS: Record<string, Decision> = { y: "allow", a: "allow_always", n: "deny" };
 
-/** The answers in the order in which Up and Down go through them. */
+/** The answers in their order for Up and Down. */
 const ANSWER_KEYS = Object.keys(ANSWERS);
 
 /** Handles a key while a question has the focus. @returns undefined for a key of the message. */
@@ -22,7 +22,7 @@ export function inQuestion(model: Model, key: Key): Effect[] | undefined {
     const effects = key.type === "character" && approval.picked === undefined
       ? pick(model, approval, key.text)
       : undefined;
-    // A message that begins like an answer: its first letters are not lost.
+    // A message that begins like an answer keeps its first letters.
     if (effects === undefined && takeBack(approval)) {
       model.input_answers = answeredBy(model);
       insert(model.input, typed);
@@ -49,7 +49,7 @@ function typedSoFar({ picked, rule_chosen, question }: ApprovalView): string {
   return rule_chosen === undefined ? "" : `${question.choices!.indexOf(rule_chosen) + 1}`;
 }
 
-/** Takes back what was picked or chosen so far. @returns whether there was anything */
+/** Clears what was picked or chosen. @returns whether there was anything */
 export function takeBack(approval: ApprovalView | undefined): boolean {
   if (approval === undefined) return false;
   const { picked, rule_chosen } = approval;
@@ -57,7 +57,7 @@ export function takeBack(approval: ApprovalView | undefined): boolean {
   return picked !== undefined || rule_chosen !== undefined;
 }
 
-/** Goes to the next answer, without an end. @returns undefined while a message is being typed */
+/** Goes to the next answer, cyclically. @returns undefined while a message is being typed */
 function step(model: Model, approval: ApprovalView, by: 1 | -1): Effect[] | undefined {
   if (model.input.text !== "" || !approval.armed) return undefined;
   const { asked, picked } = approval;
@@ -69,7 +69,7 @@ function step(model: Model, approval: ApprovalView, by: 1 | -1): Effect[] | unde
   return pick(model, approval, keys[(from + by + keys.length) % keys.length]);
 }
 
-/** Gives the answer that was picked. */
+/** Gives the picked answer. */
 function confirm(approval: ApprovalView): Effect[] {
   const { approval_id, question, picked, asked, answered } = approval;
   if (answered) return [];
@@ -80,7 +80,7 @@ function confirm(approval: ApprovalView): Effect[] {
   return [{ type: "approve", approval_id, decision: decision!, question, ...always && { always } }];
 }
 
-/** Picks an answer by its key. @returns undefined when the key is not an answer */
+/** Picks an answer by its key. @returns undefined for other keys */
 function pick(model: Model, approval: ApprovalView, char: string): Effect[] | undefined {
   if (approval.asked !== undefined) return choose(model, approval, char);
   if (char === "v") return showAll(model, approval);
@@ -88,7 +88,7 @@ function pick(model: Model, approval: ApprovalView, char: string): Effect[] | un
   if (kept !== undefined) return kept;
   const typed = char.toLowerCase();
   const decision = ANSWERS[typed];
-  // A key that was pressed before the question appeared does not answer it.
+  // A key from before the question does not answer it.
   if (decision === undefined || !approval.armed) return undefined;
   if (approval.answered) return [];
   if (decision !== "deny" && !mayAllow(model, approval)) return [];
@@ -97,7 +97,7 @@ function pick(model: Model, approval: ApprovalView, char: string): Effect[] | un
   return [];
 }
 
-/** A number chooses a rule, then a letter where it holds. @returns undefined for other keys */
+/** A number chooses a rule, then a letter its scope. @returns undefined for other keys */
 function keepRule(model: Model, approval: ApprovalView, char: string): Effect[] | undefined {
   const { question, rule_chosen, armed, answered } = approval;
   const choice = /^[1-9]$/.test(char) ? question.choices?.[Number(char) - 1] : undefined;
@@ -126,15 +126,15 @@ function showAll(model: Model, { about }: ApprovalView): Effect[] {
   return [];
 }
 
-/** Handles a key for a question to the person; as {@linkcode answer}. */
+/** Handles a key for a question to the person, like {@linkcode pick}. */
 function choose(model: Model, approval: ApprovalView, char: string): Effect[] | undefined {
   const { options, multiple } = approval.asked!;
-  // A question that is shown completely leaves the letter to the answer.
+  // If the whole question is visible, the letter belongs to the answer.
   if (char === "v" && (!approval.read || model.approval_shown) && model.input.text === "") {
     return showAll(model, approval);
   }
   if (!/^[0-8]$/.test(char) || Number(char) > options.length) return undefined;
-  // A key that was pressed before the question appeared does not answer it.
+  // A key from before the question does not answer it.
   if (!approval.armed) return undefined;
   if (approval.answered) return [];
   if (model.input.text !== "") return undefined;
@@ -175,7 +175,7 @@ function answerWith(
   return [{ type: "answer", approval_id, answer, question }];
 }
 
-/** The question that a message answers which is begun now. */
+/** The question that a message begun now answers. */
 export function answeredBy({ focus, approvals: [approval] }: Model): string | undefined {
   const takes = focus === "approval" && approval?.armed && !approval.answered &&
     approval.asked?.free_text !== false;
@@ -205,7 +205,7 @@ export function answerTyped(model: Model, text: string): Effect[] | undefined {
 /** The words that answer as their first letters do. */
 const WORDS: Record<string, string> = { yes: "y", no: "n", always: "a" };
 
-/** Answers by a whole word that was typed for a question. @returns undefined for a message */
+/** Answers by a whole typed word. @returns undefined for a message */
 function answerWord(model: Model, approval: ApprovalView, text: string): Effect[] | undefined {
   model.input_answers = undefined;
   const char = WORDS[text.toLowerCase()];
@@ -216,7 +216,7 @@ function answerWord(model: Model, approval: ApprovalView, text: string): Effect[
   return approval.picked === undefined ? [] : confirm(approval);
 }
 
-/** A question that was not shown completely is opened instead of allowed. */
+/** Opens a question that was not shown completely, instead of allowing it. */
 function mayAllow(model: Model, { about, left_out, read, asked }: ApprovalView): boolean {
   if (left_out > 0) {
     model.notice = "too long to show here: decide in the web app, or deny it";
@@ -230,5 +230,3 @@ function mayAllow(model: Model, { about, left_out, read, asked }: ApprovalView):
   model.notice = `scroll to the end before you ${asked === undefined ? "allow it" : "answer"}`;
   return false;
 }
-
-// ── lanes ──────────────────────────────────────────────────────────────────────────────────────

@@ -14,11 +14,11 @@ import { cutLine, type Line, line, type Style } from "./text.ts";
 export interface Screen {
   /** As many as the screen has rows. */
   lines: Line[];
-  /** Where the cursor stands, from 0; absent while another part than the message takes the keys. */
+  /** From 0; absent while the message does not take the keys. */
   cursor?: { row: number; col: number };
 }
 
-/** Whether the whole question is on the screen, or its end where it was opened to be read. */
+/** Whether the whole question is on the screen, or its end in the full view. */
 export function showsQuestion(model: Model, size: Size, layouts: Layouts): boolean {
   const [approval] = model.approvals;
   if (approval === undefined || model.help) return false;
@@ -78,7 +78,7 @@ function heading(text: string, cols: number): Line {
   return line(`──${label}${"─".repeat(Math.max(cols - 2 - label.length, 0))}`, "dim");
 }
 
-/** The plan from its first open step on, as far as there is room. */
+/** The plan from its first open step on, as far as it fits. */
 function planLines({ plan }: Model, { plan: height }: Arrangement): Line[] {
   const open = plan.findIndex((text) => !text.startsWith("[x]"));
   const first = Math.min(Math.max(open, 0), plan.length - height);
@@ -87,15 +87,13 @@ function planLines({ plan }: Model, { plan: height }: Arrangement): Line[] {
   );
 }
 
-// ── approvals ──────────────────────────────────────────────────────────────────────────────────
-
 function approvalLines(model: Model, { approval: height, view }: Arrangement): Line[] {
   const [approval] = model.approvals;
   if (approval === undefined || height === 0) return [];
   const count = model.approvals.length > 1 ? ` (1 of ${model.approvals.length})` : "";
   const about = view.layouts.rows(approval.about, view);
   const room = height - APPROVAL_FRAME;
-  // Where there is no room for both, what is to be allowed matters more than the question.
+  // If there is no room for both, the text matters more than the question.
   const asked = room > 0 ? `${titleOf(approval)}${count}` : approval.about.lines[0];
   const question = line(`? ${asked}`, "yellow");
   if (room < 0) return [question];
@@ -159,8 +157,6 @@ function answersLine(model: Model): Line {
     ...more,
   ];
 }
-
-// ── lanes ──────────────────────────────────────────────────────────────────────────────────────
 
 const MARKS: Record<LaneView["status"], [string, Style]> = {
   pending: ["○", "dim"],

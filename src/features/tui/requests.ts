@@ -1,4 +1,4 @@
-/** What the tui.* verbs ask of an interface, answered the same with a terminal and without. */
+/** The requests of the tui.* verbs, answered alike with and without a terminal. */
 import { SvcError } from "../../protocol/errors.ts";
 import type { TuiClient } from "./client.ts";
 import { parseKey } from "./keys.ts";
@@ -12,15 +12,15 @@ export type TuiRequest =
 /**
  * Answers a request.
  *
- * @throws {SvcError} validation for an unknown key or a wrong JSONPath; not_found for a lane that is
- * not there.
+ * @throws {SvcError} validation for an unknown key or a wrong JSONPath; not_found for a missing
+ * lane.
  */
 export async function answerRequest(client: TuiClient, request: TuiRequest): Promise<unknown> {
   const { tui } = client;
   switch (request.method) {
     case "press_key": {
       const { key, text } = request;
-      // Who asks without a terminal has what is on the screen from the snapshot.
+      // A client without a terminal knows the screen from the snapshot.
       tui.screen();
       const pressed = key === undefined ? { type: "paste", text: text! } as const : parseKey(key);
       await client.perform(tui.press(pressed));

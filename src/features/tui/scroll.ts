@@ -1,28 +1,26 @@
-/** The window onto the transcript: which rows stand in it, and how it moves. */
+/** The window onto the transcript: its rows, and how it moves. */
 import type { LayoutOptions, Layouts } from "./layout.ts";
 import { type Anchor, type Entry, type Model, shownEntries } from "./model.ts";
 import type { Line } from "./text.ts";
 
 export interface View extends LayoutOptions {
   layouts: Layouts;
-  /** Rows of the window. */
   height: number;
 }
 
 export interface Window {
   rows: Line[];
-  /** Where its first row is from; undefined when there is nothing. */
+  /** Where its first row is from, if it has one. */
   top?: Anchor;
-  /** Ids of the entries in it. */
   entries: number[];
-  /** Nothing comes below it. */
+  /** Whether nothing comes below it. */
   at_end: boolean;
 }
 
-/** A row between two entries that are not of a kind. */
+/** A row between two entries of different kinds. */
 const GAP: Line = [];
 
-/** What stands in the window now. */
+/** Returns the current window. */
 export function windowOf(model: Model, view: View): Window {
   if (model.scroll !== undefined) {
     const window = downFrom(model, view, model.scroll);
@@ -31,7 +29,7 @@ export function windowOf(model: Model, view: View): Window {
   return downFrom(model, view, endAnchor(model, view));
 }
 
-/** Moves the window by rows; at the end it follows what comes. */
+/** Moves the window by rows; at the end it follows new ones. */
 export function scrollBy(model: Model, view: View, by: number): void {
   const { top } = windowOf(model, view);
   if (top === undefined) return;
@@ -90,7 +88,7 @@ function endAnchor(model: Model, view: View): Anchor | undefined {
   return { entry: entries[0].id, row: 0 };
 }
 
-/** Moves an anchor by rows, as far as there are any. */
+/** Moves an anchor by rows, within bounds. */
 function step(model: Model, view: View, anchor: Anchor, by: number): Anchor {
   const entries = shownEntries(model);
   let at = Math.max(entries.findIndex(({ id }) => id === anchor.entry), 0);

@@ -1,9 +1,8 @@
-/** What the status line shows of the session: what events make of it. */
 import type { SessionEvent } from "../../protocol/events.ts";
 import type { Model } from "./model.ts";
 import { cleanLine } from "./text.ts";
 
-/** Applies one event to what the status line shows of the session. */
+/** Applies one event to the session's part of the status line. */
 // fold-ok: the line below the input; view.ts says what is shown
 export function applyToSession({ session, cost_seq }: Model, event: SessionEvent): void {
   switch (event.type) {

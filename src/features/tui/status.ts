@@ -1,4 +1,3 @@
-/** The status line. */
 import { contextText } from "../../protocol/compacted_text.ts";
 import type { Model } from "./model.ts";
 import { type Line, type Span, type Style, width } from "./text.ts";
@@ -25,7 +24,7 @@ const HINTS: Record<Model["focus"], string> = {
   transcript: "arrows scroll, Esc back",
 };
 
-/** One line: what happens, in which session, and what the keys do. What does not fit is left out. */
+/** One line: what happens, in which session, and what the keys do, as far as it fits. */
 export function statusLine(model: Model, cols: number): Line {
   const { session, outbox, notice } = model;
   const first = activity(model);

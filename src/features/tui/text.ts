@@ -1,68 +1,64 @@
-/** Text as a terminal shows it: made harmless, measured, wrapped and cut in columns. */
-import stringWidth from "string-width";
+/** Text for a terminal: made harmless, measured, wrapped and cut in columns. */
+import width from "string-width";
 import wrapAnsi from "wrap-ansi";
 import { visible, visibleLine } from "../../base/visible.ts";
 
 /** How a piece of text looks; without colour all look alike. */
 export type Style = "plain" | "dim" | "bold" | "cyan" | "green" | "red" | "yellow";
 
-/** A piece of a line in one style. Its text has no control characters. */
+/** A piece of a line in one style, without control characters. */
 export interface Span {
   text: string;
   style: Style;
 }
 
-/** One line of the screen, without its end. */
+/** One line of the screen, without its line break. */
 export type Line = readonly Span[];
+
+export { width };
 
 const TAB = "    ";
 /**
- * Text of a conversation with nothing hidden in it, in Unicode's composed form, in which it is
- * measured. Tabs become spaces, line ends stay.
+ * Makes everything in a text visible, in the composed form of Unicode, in which it is measured.
+ * Tabs become spaces, line breaks stay.
  *
- * @param before what it follows.
+ * @param before the preceding text.
  */
 export function clean(text: string, before?: string): string {
   return untabbed(visible(text, { before })).normalize();
 }
 
-/** As {@linkcode clean}, for what must stay on one line. */
+/** As {@linkcode clean}, for a single line. */
 export function cleanLine(text: string): string {
   return visibleLine(text).normalize();
 }
 
-/** Text with spaces for its tabs. */
+/** Replaces tabs with spaces. */
 export function untabbed(text: string): string {
   return text.replaceAll("\t", TAB);
 }
 
-/** The beginning of text, with a note on how much is left out where it is longer. */
+/** Cuts a text, and notes how much is left out. */
 export function limited(text: string, max: number): string {
   if (text.length <= max) return text;
   return `${text.slice(0, max).toWellFormed()}\n[… ${text.length - max} more characters]`;
 }
 
-/** Columns that text takes. */
-export function width(text: string): number {
-  return stringWidth(text);
-}
-
-/** What a person takes for one character, in order. */
+/** Returns the graphemes of a text, in order. */
 export function graphemes(text: string): string[] {
   return Array.from(new Intl.Segmenter().segment(text), ({ segment }) => segment);
 }
 
 /**
- * Breaks a line at words where it can. A character wider than `cols` stands alone.
+ * Breaks a clean line, at words if possible. A character wider than `cols` stands alone.
  *
- * @param text one clean line.
  * @returns the rows; joined they are the text again.
  */
 export function wrap(text: string, cols: number): string[] {
   return wrapAnsi(text, cols, { hard: true, trim: false }).split("\n");
 }
 
-/** The beginning of text that fits, with an ellipsis where something is left out. */
+/** Cuts a text to what fits, with an ellipsis. */
 export function cut(text: string, cols: number): string {
   if (width(text) <= cols) return text;
   if (cols < 1) return "";
@@ -76,15 +72,15 @@ export function cut(text: string, cols: number): string {
   return `${kept}…`;
 }
 
-/** No column's worth of text is looked for beyond so many code units. */
+/** Maximum code units searched for one column of text. */
 const GRAPHEME_MAX = 32;
 
-/** A line in one style. */
+/** Returns a line in one style. */
 export function line(text: string, style: Style = "plain"): Line {
   return [{ text, style }];
 }
 
-/** The text of a line. */
+/** Returns the text of a line. */
 export function lineText(line: Line): string {
   return line.map(({ text }) => text).join("");
 }

@@ -1,4 +1,4 @@
-/** The transcript of the model: the items that a person is shown, as entries. */
+/** The transcript of the model: the visible items as entries. */
 import { callLine } from "../../base/call_line.ts";
 import { withNames } from "../../models/toolbelt.ts";
 import { type Attachment, messageLines } from "../../protocol/attachments.ts";
@@ -37,7 +37,7 @@ export class Transcript {
     this.#named = named;
   }
 
-  /** Takes what happened so far. What was taken back is left out. */
+  /** Takes the events so far, without what was withdrawn. */
   load(events: readonly SessionEvent[]): void {
     const list = new ViewList();
     for (const event of events) list.apply(event);
@@ -45,7 +45,6 @@ export class Transcript {
     for (const item of list.items) this.#add(item);
   }
 
-  /** Takes an event. */
   apply(event: SessionEvent): void {
     for (const change of this.#view.apply(event)) this.#show(change);
   }
@@ -104,7 +103,7 @@ export class Transcript {
     }
   }
 
-  /** Adds text to an entry; one of line ends alone is not there yet. */
+  /** Adds text to an entry; line breaks alone do not begin one. */
   #grow(item: Extract<Change, { type: "grew" }>["item"], text: string): void {
     const entry = this.#entries.get(item);
     const shown = withNames(text, this.#named);
@@ -152,7 +151,7 @@ export function setPlan(model: Model, steps: readonly PlanStep[]): void {
   model.plan = planIsOpen(steps) ? planText(steps).split("\n").map((it) => cleanLine(it)) : [];
 }
 
-/** A message of the person, in the transcript and in the history. */
+/** Adds a message of the person to the transcript and the history. */
 export function addMessage(
   model: Model,
   text: string,
@@ -167,7 +166,7 @@ export function addMessage(
   return addEntry(model, "user", clean(messageLines(text, attachments)), { client_message_id });
 }
 
-/** Shows a message that the daemon has; one that was typed here is shown already. */
+/** Confirms a message that the daemon has; one typed here is already shown. */
 function confirmMessage(model: Model, item: UserItem): Entry {
   const { client_message_id, text, attachments } = item;
   model.outbox = model.outbox.filter((it) => it.client_message_id !== client_message_id);
@@ -185,7 +184,7 @@ function setWaits(entry: Entry, { waits }: UserItem): void {
   entry.epoch++;
 }
 
-/** Shows the result of a call, or that it runs: one that was cut off goes on with its turn. */
+/** Shows a call's result, or that it runs: one that was cut off continues with its turn. */
 function showOutcome(entry: Entry, outcome: ToolOutcome | undefined): void {
   if (outcome?.ok === entry.ok) return;
   entry.ok = outcome?.ok;

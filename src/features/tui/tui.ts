@@ -24,7 +24,7 @@ import { clean, cleanLine, lineText } from "./text.ts";
 import type { snapshotSchema } from "./schemas.ts";
 import { setPlan, Transcript } from "./transcript.ts";
 
-/** What session.get gives, as far as it is shown. */
+/** The shown part of session.get. */
 export type SessionDetail = Pick<
   Result<"session.get">,
   | "workdir"
@@ -40,14 +40,13 @@ export type SessionDetail = Pick<
   | "pending_approvals"
 >;
 
-/** What happened in a session so far, as session.history gives it. */
+/** The result of session.history. */
 export interface History {
   events: readonly SessionEvent[];
-  /** The last seq that they take in. */
+  /** The last seq that they include. */
   seq: number;
 }
 
-/** What tui.snapshot gives. */
 export type Snapshot = z.output<ReturnType<typeof snapshotSchema>>;
 
 export class Tui {
@@ -59,7 +58,7 @@ export class Tui {
   #size: Size;
 
   /**
-   * @param newId makes a client_message_id.
+   * @param newId creates a client_message_id.
    * @param named puts the name of this svc into the commands of a text.
    */
   constructor(
@@ -83,10 +82,7 @@ export class Tui {
     this.#size = { cols: Math.max(cols, 1), rows: Math.max(rows, 1) };
   }
 
-  /**
-   * Begins anew with what the daemon says of the session; a message being typed stays, and so do
-   * messages that were not confirmed.
-   */
+  /** Starts again from the daemon's data; a message being typed and unconfirmed ones stay. */
   load(detail: SessionDetail, { events, seq }: History): void {
     const { model } = this;
     const { input, outbox } = model;
@@ -126,7 +122,7 @@ export class Tui {
     }
   }
 
-  /** Takes an event of the session; one that was seen already changes nothing. */
+  /** Applies an event of the session, unless it was seen before. */
   apply(event: SessionEvent): void {
     const { model } = this;
     if (event.seq <= model.seq) return;
@@ -137,13 +133,13 @@ export class Tui {
     this.#transcript.apply(event);
   }
 
-  /** Takes a key. @returns what is to be done because of it, in order. */
+  /** Takes a key. @returns the resulting actions, in order. */
   press(key: Key): Effect[] {
     const { view } = arrange(this.model, this.#size, this.#layouts);
     return press(this.model, key, { view, newId: this.#newId });
   }
 
-  /** Shows a lane. @throws {SvcError} not_found when there is none of that id. */
+  /** Shows a lane. @throws {SvcError} not_found for an unknown id. */
   focusLane(lane_id: string): Effect[] {
     if (!this.model.lanes.some((lane) => lane.lane_id === lane_id)) {
       throw new SvcError("not_found", `lane ${lane_id} is not shown`, {
@@ -154,7 +150,7 @@ export class Tui {
     return showLane(this.model, lane_id);
   }
 
-  /** Takes what a lane has said, of which only what came before it was known here is new. */
+  /** Takes a lane's output, of which only the part before its view began is new. */
   loadLane(
     lane_id: string,
     deltas: readonly { delta_seq: number; text: string; redraws?: number }[],
@@ -166,7 +162,7 @@ export class Tui {
     loadBefore(lane, before);
   }
 
-  /** Takes the commands from files, which the help shows. */
+  /** Takes the commands from files for the help. */
   loadCommands(
     commands: readonly { name: string; argument_hint?: string; description: string }[],
   ): void {
@@ -175,19 +171,19 @@ export class Tui {
     );
   }
 
-  /** The daemon has a message, as event `seq`: one that was seen already is in the conversation. */
+  /** The daemon has a message as event `seq`; one seen before is in the conversation. */
   sent(client_message_id: string, seq: number): void {
     if (seq <= this.model.seq) this.#dropWaiting(client_message_id);
   }
 
-  /** The daemon refused a message: it is to be edited again, unless another is being typed. */
+  /** Offers a refused message for editing, unless another is being typed. */
   takeBack(client_message_id: string): void {
     const refused = this.#dropWaiting(client_message_id);
     const { input } = this.model;
     if (refused !== undefined && input.text === "") insert(input, refused);
   }
 
-  /** Puts queued messages that were taken back in front of what is being typed. */
+  /** Puts withdrawn messages in front of what is being typed. */
   giveBack(messages: readonly Withdrawn[]): void {
     const { input } = this.model;
     const text = typedAgain(messages, input.text);
@@ -199,7 +195,7 @@ export class Tui {
     }
   }
 
-  /** Takes a message that was not confirmed off the screen. @returns its text. */
+  /** Removes an unconfirmed message from the screen. @returns its text. */
   #dropWaiting(client_message_id: string): string | undefined {
     const { model } = this;
     const waiting = model.outbox.find((it) => it.client_message_id === client_message_id);
@@ -209,7 +205,7 @@ export class Tui {
     return waiting.text;
   }
 
-  /** The question on the screen has been there long enough to be answered. */
+  /** The question was visible long enough to be answered. */
   arm(): void {
     const [approval] = this.model.approvals;
     if (approval !== undefined) approval.armed = true;
@@ -221,17 +217,17 @@ export class Tui {
     if (approval !== undefined) approval.answered = false;
   }
 
-  /** Says something in the status line. */
+  /** Shows a text in the status line. */
   notice(text: string): void {
     this.model.notice = text;
   }
 
-  /** Says something in the transcript. */
+  /** Adds a note to the transcript. */
   tell(text: string): void {
     addEntry(this.model, "note", clean(this.#named(text)));
   }
 
-  /** Tells of something that went wrong. */
+  /** Adds a problem to the transcript. */
   complain(message: string): void {
     addEntry(this.model, "problem", clean(this.#named(message)));
   }

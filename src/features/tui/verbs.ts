@@ -23,9 +23,6 @@ const matches = () =>
     ),
   });
 
-/** Type of the events that carry requests to a terminal. */
-export const TUI_REQUEST = "tui.request";
-
 export const tuiVerbs = [
   defineVerb({
     name: "tui.press_key",
@@ -105,7 +102,7 @@ export const tuiVerbs = [
       const sub = push.open(({ event }) => {
         const detach = host.attach(session_id, (request: SentRequest) => {
           const at = new Date().toISOString();
-          event({ at, type: TUI_REQUEST, data_json: JSON.stringify(request) });
+          event({ at, type: "tui.request", data_json: JSON.stringify(request) });
         });
         return { start: () => Promise.resolve(), close: detach };
       });

@@ -5,7 +5,6 @@ import { A2A_ERROR_CODE } from "@a2a-js/sdk/errors";
 import { A2A_VERSIONS, type A2aVersion, knownVersion } from "./card.ts";
 import { type CallId, idOf } from "./refusal.ts";
 
-/** A valid request. */
 export interface A2aCall extends z.output<typeof Call> {
   params: Record<string, unknown>;
   version: A2aVersion;
@@ -34,10 +33,7 @@ const part = z.looseObject({ kind: z.string().optional(), file: z.looseObject({}
   );
 const push = z.looseObject({ authentication: z.looseObject({}).nullish() });
 
-/**
- * Fields that the SDK cannot handle when they are invalid; it checks their meaning and all other
- * fields itself.
- */
+/** Fields that the SDK cannot handle when invalid; it checks their meaning and the rest itself. */
 const Params = z.looseObject({
   message: z.looseObject({ parts: z.array(part).min(1) }).nullish(),
   configuration: z.looseObject({
@@ -67,19 +63,14 @@ const NEEDED: Record<string, string[]> = {
   "tasks/pushNotificationConfig/delete": ["id", "pushNotificationConfigId"],
 };
 
-/** The version that a client uses. */
 export interface CallVersion {
-  /** The value of `A2A-Version`; without it the endpoint or the method determines the version. */
+  /** The value of `A2A-Version`; default: by the endpoint or the method. */
   asked?: string;
   /** The only version of the endpoint. */
   pinned?: A2aVersion;
 }
 
-/**
- * Parses a request.
- *
- * @throws {CallRefused} with the problem
- */
+/** Parses a request. @throws {CallRefused} with the problem */
 export function readCall(text: string, asked: CallVersion): A2aCall {
   const body = parseJson(text);
   if (isDeep(text)) {
@@ -110,7 +101,7 @@ export function readCall(text: string, asked: CallVersion): A2aCall {
   return { ...call.data, params: params.data, version };
 }
 
-/** Reports whether a JSON text is nested too deep for what walks through it recursively. */
+/** Whether a JSON text is nested too deep for recursive code. */
 function isDeep(text: string): boolean {
   let depth = 0;
   for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}]/g)) {

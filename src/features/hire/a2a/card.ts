@@ -1,9 +1,8 @@
 /**
- * The agent card: tells A2A clients what is offered and how to request it. Versions 1.0 and 0.3 of
- * the protocol have cards of different shapes; neither needs the SDK.
+ * The agent card: tells A2A clients what is offered and how to request it, in the different shapes
+ * of versions 1.0 and 0.3. Neither needs the SDK.
  */
 
-/** The supported versions of the protocol. */
 export const A2A_VERSIONS = ["1.0", "0.3"] as const;
 export type A2aVersion = typeof A2A_VERSIONS[number];
 
@@ -13,7 +12,7 @@ export interface Offer {
   version: string;
   task_types: readonly string[];
   requires_auth: boolean;
-  /** The public address of surface B, without a slash at the end. */
+  /** The public address of surface B, without a trailing slash. */
   base_url: string;
 }
 
@@ -21,18 +20,17 @@ export interface Offer {
 export const CARD_PATH = "/.well-known/agent-card.json";
 /** The path of the card before version 0.3. */
 export const OLD_CARD_PATH = "/.well-known/agent.json";
-/** The path of the JSON-RPC endpoint; followed by a version, that of an endpoint for it alone. */
+/** The JSON-RPC endpoint; followed by a version, the endpoint for it alone. */
 export const A2A_PATH = "/a2a";
 /** The name of the version in a header or a query (A2A, section 3.6). */
 export const VERSION_PARAMETER = "A2A-Version";
 
-/** Returns the supported version that a client names; a patch number does not change it. */
+/** Returns the supported version that a client names; a patch number is ignored. */
 export function knownVersion(named: string | undefined): A2aVersion | undefined {
   const [version] = /^\d+\.\d+(?=\.\d+$|$)/.exec(named?.trim() ?? "") ?? [];
   return A2A_VERSIONS.find((it) => it === version);
 }
 
-/** How a client asks for a card. */
 export interface CardQuery {
   /** The version in the request's header or query. */
   asked?: string;
@@ -41,8 +39,8 @@ export interface CardQuery {
 }
 
 /**
- * Returns the card of one version, if the client asks for one that is supported; otherwise the card
- * that clients of both versions can read.
+ * Returns the card of the supported version that a client asks for, else one that clients of both
+ * versions can read.
  */
 export function cardFor(offer: Offer, { asked, pinned }: CardQuery) {
   const version = pinned ?? knownVersion(asked);
@@ -126,7 +124,6 @@ const API_KEY = {
 };
 const BEARER = { scheme: "Bearer", description: "The same token, as an HTTP bearer token" };
 
-/** The interfaces of a card. */
 interface Interfaces {
   versions?: readonly A2aVersion[];
   path?: string;
@@ -172,7 +169,6 @@ export function legacyAgentCard(offer: Offer) {
   };
 }
 
-/** The common parts of both cards. */
 function common(
   { version, task_types, requires_auth, base_url }: Offer,
   { versions = A2A_VERSIONS, path = A2A_PATH }: Interfaces,

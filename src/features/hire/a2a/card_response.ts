@@ -1,16 +1,12 @@
-/** Agent cards over HTTP, so that clients can keep them (A2A, section 8.6). */
+/** Agent cards over HTTP, which clients can cache (A2A, section 8.6). */
 import { sha256Hex } from "../../../base/sha256.ts";
 import { JSON_HEADERS } from "../../../net/answers.ts";
 import { VERSION_PARAMETER } from "./card.ts";
 
-/** How long a card may be used without asking again, in seconds: an operator may restart with others. */
+/** How long a card may be cached, in seconds: an operator may restart with another one. */
 const MAX_AGE_S = 60;
 
-/**
- * Returns a card; to a client that has the same card already, 304 without a body.
- *
- * @param changed_at when the offer last changed
- */
+/** Returns a card, or 304 if the client has it. @param changed_at when the offer last changed */
 export async function cardResponse(
   card: unknown,
   { headers: asked }: Request,
@@ -30,7 +26,7 @@ export async function cardResponse(
   return new Response(text, { headers });
 }
 
-/** Reports whether a list of tags contains one, compared as weak tags (RFC 9110, section 13.1.2). */
+/** Whether a list contains a tag, compared as weak tags (RFC 9110, section 13.1.2). */
 function has(list: string | null, etag: string): boolean {
   if (list === null) return false;
   const opaque = (tag: string) => tag.trim().replace(/^W\//, "");

@@ -1,6 +1,6 @@
 /**
- * Chooses a skill for a request in plain words. Only a clear request is answered: a wrong guess
- * costs the operator money, a question costs one more message.
+ * Chooses a skill for a request in plain words, if it is clear: a wrong guess costs the operator
+ * money, a question only one more message.
  */
 
 /** A skill, and the options that the words contain. */
@@ -11,16 +11,16 @@ export interface Choice {
 
 /** Research reads at most this many pages. */
 const URLS_MAX = 20;
-/** Longer texts are not searched for more words; addresses are found in all of them. */
+/** Only addresses are searched beyond this many characters. */
 const SEARCHED_MAX = 4_000;
 
-/** Words before a request that say nothing about it. */
+/** Meaningless words before a request. */
 const POLITENESS = new RegExp(
   "^(?:hi|hello|hey|please|kindly|now|then|ok(?:ay)?|(?:can|could|would|will) you|" +
     "i(?:'d| would) like you to|i (?:want|need) you to|let's)\\b[\\s,.!:]*",
   "i",
 );
-/** A skill that is named at the beginning: `use the browser skill to …`, `research: …`. */
+/** A skill that is named first: `use the browser skill to …`, `research: …`. */
 const NAMED = /^(?:(?:use|run|start)\s+)?(?:the\s+|your\s+)?([a-z]+)\b/i;
 const ONLY_NAMED = /^(?:(?:use|run|start)\s+)?(?:the\s+|your\s+)?([a-z]+)(?:\s+skill)?[\s.:!]*$/i;
 const GREETING = /^(?:hi|hello|hey|good (?:morning|afternoon|evening)|thanks|thank you)[\s.,!]*$/i;
@@ -29,14 +29,13 @@ interface Rule {
   task_type: string;
   begins: RegExp;
   says?: RegExp;
-  /** Whether an address is needed. */
   address?: boolean;
 }
 
-/** Small talk is no research: "What can you do?" */
+/** Small talk such as "What can you do?" is not research. */
 const NOT_ABOUT_US = /^(?![^]*\b(?:you|your)\b)/i;
 
-/** The first words of a request, by skill; the rest of the request must fit too, where it says so. */
+/** The first words of a request, by skill; `says` must match the request too. */
 const RULES: Rule[] = [
   {
     task_type: "code",
@@ -75,14 +74,14 @@ const QUESTION: Rule = { task_type: "research", begins: /\?\s*$/, says: NOT_ABOU
 /**
  * Chooses a skill for what a client has said, newest first.
  *
- * @param texts in the order in which they were said
- * @returns undefined when nothing is clear, or the skill is not offered
+ * @param texts oldest first
+ * @returns undefined if nothing is clear, or the skill is not offered
  */
 export function chooseSkill(
   texts: readonly string[],
   offered: readonly string[],
 ): Choice | undefined {
-  // An answer such as "Is it this page?" is no new request.
+  // An answer such as "Is it this page?" is not a new request.
   for (const rules of [RULES, [QUESTION]]) {
     for (const text of texts.toReversed()) {
       const task_type = skillFor(text, offered, rules);
@@ -116,7 +115,7 @@ export function optionsFor(task_type: string, texts: readonly string[]): Record<
   }
 }
 
-/** Reports whether a text only greets, or only names one of the skills. */
+/** Reports whether a text only greets, or only names a skill. */
 export function saysNothingMore(text: string, offered: readonly string[]): boolean {
   const asked = text.trim();
   return GREETING.test(asked) || namedBy(ONLY_NAMED, asked, offered) !== undefined;
@@ -152,7 +151,7 @@ function request(text: string): string {
   return asked;
 }
 
-/** Returns the addresses of pages in a text, without the punctuation after them. */
+/** Returns the addresses in a text, without trailing punctuation. */
 function addresses(text: string): string[] {
   const found = text.match(/\bhttps?:\/\/[^\s<>"'`\\]+/gi) ?? [];
   return found.slice(0, URLS_MAX).map(withoutPunctuation).filter((it) => URL.canParse(it));
@@ -164,7 +163,7 @@ function withoutPunctuation(address: string): string {
   return closes ? withoutPunctuation(bare.slice(0, -1)) : bare;
 }
 
-/** Returns the text that a page must have: what is in quotes after a verb that says so. */
+/** Returns the text that a page must have: quoted after a verb such as "shows". */
 function expectedIn(said: string): { expected_text?: string } {
   const [, text] =
     /\b(?:shows?|says?|displays?|contains?)\b[^"“”\n]{0,40}["“]([^"“”\n]{1,200})["”]/i.exec(said) ??
@@ -172,7 +171,7 @@ function expectedIn(said: string): { expected_text?: string } {
   return text === undefined ? {} : { expected_text: text };
 }
 
-/** Returns the target that the newest text names: after the verb, or alone. */
+/** Returns the target that the newest text names, after the verb or alone. */
 function targetIn(texts: readonly string[]): { target?: string; dry_run?: true } {
   const dry_run = texts.some((text) => /\bdry[- ]run\b/i.test(text.slice(0, SEARCHED_MAX)));
   const named =

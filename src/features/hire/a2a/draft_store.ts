@@ -1,4 +1,4 @@
-/** Drafts in the database: requests that lack something, until their clients complete them. */
+/** Incomplete requests in the database, until their clients complete them. */
 import type { DatabaseSync } from "node:sqlite";
 import { type Row, Statements } from "../../../os/statements.ts";
 import { noPageToken } from "../../tasks/common.ts";
@@ -7,10 +7,10 @@ import type { HireParams } from "../calls.ts";
 /** An open draft waits for its client; a done one has become a task. */
 export type DraftState = "open" | "cancelled" | "done";
 
-/** A request that lacks something. Its id becomes that of the task. */
+/** An incomplete request. Its id becomes the task's. */
 export interface Draft extends DraftContent {
   id: string;
-  /** The id of the token that it was requested with; empty without one. */
+  /** The id of the token that requested it; empty without one. */
   key_id: string;
   context_id: string;
   state: DraftState;
@@ -25,26 +25,23 @@ interface DraftContent {
   data: Record<string, unknown>;
   /** The skill that the client has named. */
   task_type?: string;
-  /** The messages of both sides, in the form of the protocol; the last is the open question. */
+  /** The messages of both sides, as in the protocol; the last is the open question. */
   said: unknown[];
-  /** The callbacks for the end of the task. */
   callbacks: DraftCallback[];
 }
 
-/** Its task's callback, once there is one. */
 export type DraftCallback = HireParams<"hire.set_callback">["callback"];
 
 /** Selects drafts of a client that have not become tasks. */
 export interface DraftQuery {
   key_id: string;
   context_id?: string;
-  /** Selects cancelled or open drafts. */
   cancelled?: boolean;
-  /** Selects drafts that changed at that time or later. */
+  /** Only drafts that changed at this time or later. */
   changed_since?: string;
 }
 
-/** The most drafts that are kept of a client. The ones that changed last stay. */
+/** The most drafts kept for a client, those that changed last. */
 const KEPT_MAX = 500;
 const CURSOR = /^(\d{4}-\d\d-\d\dT[\d:.]{12}Z)_(t-[0-9A-Z]{26})$/;
 
@@ -62,11 +59,7 @@ export class DraftStore {
     this.#db.close();
   }
 
-  /**
-   * Stores a draft, and that a message belongs to it.
-   *
-   * @param request_id of the message; the same request again is not carried out again
-   */
+  /** Stores a draft. @param request_id of its message, which will not be carried out again */
   put(draft: Draft, request_id?: string): void {
     const { id, key_id, context_id, state, changed_at, ...content } = draft;
     this.#db.transaction(() => {
@@ -108,7 +101,7 @@ export class DraftStore {
     return row && toDraft(row);
   }
 
-  /** Returns the id of the draft that a message belongs to. */
+  /** Returns the id of a message's draft. */
   draftOf(key_id: string, request_id: string): string | undefined {
     const row = this.#db.get(
       `SELECT draft_id FROM hire_draft_messages

@@ -5,7 +5,7 @@ import type { Draft, DraftStore } from "./draft_store.ts";
 
 export class Drafts {
   readonly #store: Opener<DraftStore>;
-  /** The last work on each draft or message that is being worked on. */
+  /** The last work on each draft or message in progress. */
   readonly #last = new Map<string, Promise<void>>();
 
   readonly #shared: () => boolean;
@@ -19,7 +19,7 @@ export class Drafts {
     });
   }
 
-  /** @throws {SvcError} when the database cannot be opened */
+  /** @throws {SvcError} if the database cannot be opened */
   store(): Promise<DraftStore> {
     return this.#store.get();
   }
@@ -31,7 +31,7 @@ export class Drafts {
     return this.#shared() || draft.key_id === key_id ? draft : undefined;
   }
 
-  /** Does work after all other work for the same key, so that no two change one draft at once. */
+  /** Does work after all other work for the same key, so that a draft changes once at a time. */
   async inTurn<T>(key: string, work: () => Promise<T>): Promise<T> {
     const before = this.#last.get(key);
     const { promise, resolve } = Promise.withResolvers<void>();

@@ -9,11 +9,11 @@ import { type A2aCall, CallRefused, type CallVersion, readCall } from "./call.ts
 import { type CallId, rpcError } from "./refusal.ts";
 import { type A2aCaller, type A2aParts, A2aRequests } from "./requests.ts";
 
-/** A request whose sender is authenticated. */
+/** A request of an authenticated sender. */
 export interface A2aRequest extends Pick<A2aCaller, "calling" | "base_url"> {
   text: string;
   version: CallVersion;
-  /** Whether the client takes server-sent events. */
+  /** Whether the client accepts server-sent events. */
   takes_events: boolean;
 }
 
@@ -25,10 +25,9 @@ interface Envelope {
 }
 
 /**
- * Answers one request; the answer contains errors of the request.
+ * Answers one request; the answer contains its errors.
  *
- * @throws {SvcError} shutting_down or unavailable: the request is valid, but must be sent again
- * later
+ * @throws {SvcError} shutting_down or unavailable: the valid request must be sent again later
  */
 export async function answerA2a(parts: A2aParts, request: A2aRequest): Promise<Response> {
   const { text, version, takes_events, ...caller } = request;
@@ -73,8 +72,8 @@ async function dispatch(
       : JsonRpcTransportHandler.mapToJSONRPCError(error);
     const refused = { jsonrpc: "2.0", id: call.id, error: mapped };
     if (!legacy || !takes_events) return json(refused);
-    // Clients of 0.3 that expect a stream read an error only as its event, or with a status that is
-    // one. The test kit reads only events, and the SDK of 1.0 knows other errors only by status.
+    // Clients of 0.3 that expect a stream read an error only as its event, or with an error status.
+    // The test kit reads only events; the SDK of 1.0 knows other errors only by status.
     const missing = mapped.code === A2A_ERROR_CODE.TASK_NOT_FOUND;
     return missing ? sseResponse(toMessages({ value: refused }, events), stop) : json(refused, 400);
   }

@@ -1,4 +1,3 @@
-/** Converts errors into those of A2A. */
 import {
   A2AError,
   RequestMalformedError,
@@ -16,10 +15,7 @@ const CLASSES: Partial<Record<SvcCode, new (message: string) => Error>> = {
   conflict: UnsupportedOperationError,
 };
 
-/**
- * Converts anything thrown into an error of A2A; one without an equivalent becomes an internal
- * error.
- */
+/** Converts anything thrown into an error of A2A; one without an equivalent is internal. */
 export function toA2aError(thrown: unknown, log: Log): Error {
   if (thrown instanceof A2AError) return thrown;
   const error = toSvcError(thrown);

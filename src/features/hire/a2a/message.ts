@@ -2,23 +2,22 @@
 import { type Message, type Part, Role } from "@a2a-js/sdk";
 import { ContentTypeNotSupportedError, RequestMalformedError } from "@a2a-js/sdk/errors";
 
-/** Keys with which clients that send no data part name a skill. */
+/** Metadata keys with which clients without a data part name a skill. */
 const SKILL_KEYS = ["task_type", "skill_id", "skillId"];
 
-/** The contents of a message. */
 export interface Said {
   texts: string[];
   /** The fields of all data parts; later parts replace earlier ones. */
   data: Record<string, unknown>;
-  /** The skill that the message names: in a data part, otherwise in its metadata. */
+  /** The skill that the message names in a data part, else in its metadata. */
   task_type?: unknown;
 }
 
 /**
  * Reads a message.
  *
- * @param metadata of the request with the message
- * @throws {RequestMalformedError} when it is not a client's message
+ * @param metadata of its request
+ * @throws {RequestMalformedError} if it is not a client's message
  * @throws {ContentTypeNotSupportedError} for files
  */
 export function readMessage(message: Message, metadata: Record<string, unknown>): Said {
@@ -37,8 +36,8 @@ export function readMessage(message: Message, metadata: Record<string, unknown>)
 }
 
 /**
- * Returns a task request as `POST /api/task` accepts it: the texts become the description, the data
- * the other fields. It is validated like every other request.
+ * Returns a task request for `POST /api/task`, still to be validated: the texts become the
+ * description, the data the other fields.
  */
 export function toRequest({ texts, data, task_type }: Said): Record<string, unknown> {
   const description = texts.join("\n\n").trim();

@@ -1,4 +1,4 @@
-/** Pages of several lists as one, whose order is the time of the last change. */
+/** Merges pages of several lists, ordered by the time of the last change. */
 import { noPageToken } from "../../tasks/common.ts";
 
 export interface Page<T> {
@@ -11,13 +11,13 @@ export interface Page<T> {
 /** Returns a page of one list. @throws {SvcError} validation for an invalid cursor. */
 export type Pager<T> = (limit: number, cursor: string | undefined) => Promise<Page<T>>;
 
-/** Separates the cursors of the lists in a page token; they do not contain it. */
+/** Separates the cursors of the lists in a page token; no cursor contains it. */
 const BETWEEN = "~";
 /** The cursor of a list that has ended. */
 const END = ".";
 
 /**
- * Returns a page of all lists together, most recently changed first.
+ * Returns a page of all lists, most recently changed first.
  *
  * @param options.token the `next_cursor` of the previous page
  * @throws {SvcError} validation for an invalid token

@@ -14,7 +14,7 @@ import { toTask } from "./task_view.ts";
 /** The header with the client's token, by which it recognizes notifications. */
 const TOKEN_HEADER = "x-a2a-notification-token";
 
-/** The id of a configuration without one; the empty id is that of `callback_url`. */
+/** The id of a configuration without one; `callback_url` has the empty id. */
 const DEFAULT_ID = "default";
 
 /** Allowed in a header (RFC 9110, section 5.5), with a limit on the length. */
@@ -62,10 +62,7 @@ export function toCallback(
   return { id: id || DEFAULT_ID, url, push };
 }
 
-/**
- * Returns a callback as its client configured it; undefined for a callback that was not configured
- * over A2A.
- */
+/** Returns a callback as its client configured it, if it did so over A2A. */
 export function toConfig(
   taskId: string,
   { id, url, push }: DraftCallback,

@@ -1,6 +1,6 @@
 /**
- * Answers to A2A requests that are refused before the protocol sees them: by their sender, their
- * size or their type. JSON-RPC clients expect an error of JSON-RPC with every status.
+ * Refuses A2A requests before the protocol sees them, for their sender, size or type. JSON-RPC
+ * clients expect a JSON-RPC error with every status.
  */
 import { errorResponse } from "../../../net/answers.ts";
 import { type SvcCode, type SvcError, withHint } from "../../../protocol/errors.ts";
@@ -30,7 +30,7 @@ export function rpcError(code: number, message: string) {
 }
 
 /**
- * Returns the answer to a refused request, with the same status as elsewhere on surface B.
+ * Returns the answer to a refused request, with surface B's usual status.
  *
  * @param text the request, as far as it was read
  */

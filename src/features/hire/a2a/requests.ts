@@ -48,16 +48,14 @@ import {
   withoutArtifacts,
 } from "./task_view.ts";
 
-/** What the requests need. */
 export interface A2aParts {
   drafts: Drafts;
   log: Log;
 }
 
-/** What is a task for clients: a task, or a draft of one. */
+/** A task of the engine, or a draft, which clients also see as a task. */
 type Found = { record: TaskRecord } | { draft: Draft };
 
-/** The callbacks of a task or draft. */
 interface CallbackHolder {
   context_id: string;
   callbacks: DraftCallback[];
@@ -65,20 +63,19 @@ interface CallbackHolder {
   remove(id: string): unknown;
 }
 
-/** The caller and its connection. */
 export interface A2aCaller {
-  /** Its call ends when it has disconnected: nobody waits any longer, and the task continues. */
+  /** Its call ends when the client disconnects; the task continues. */
   calling: Calling;
   version: A2aVersion;
-  /** The address at which the client reached surface B, without a slash at the end. */
+  /** The address of surface B for this client, without a trailing slash. */
   base_url: string;
 }
 
-/** Errors that are not caused by the request. */
+/** Errors that the request does not cause. */
 const LATER: ReadonlySet<SvcCode> = new Set(["shutting_down", "unavailable"]);
 const PAGE_SIZE = 50;
 const PAGE_SIZE_MAX = 100;
-/** The states that tasks can have here, with their equivalents in the engine and among drafts. */
+/** The listed states, with their equivalents in the engine and among drafts. */
 const LISTED: Partial<Record<TaskState, Listed>> = {
   [TaskState.TASK_STATE_UNSPECIFIED]: { tasks: {}, drafts: {} },
   [TaskState.TASK_STATE_SUBMITTED]: { tasks: { status: "queued" } },
@@ -121,8 +118,6 @@ export class A2aRequests implements A2ARequestHandler {
   getAuthenticatedExtendedAgentCard(): Promise<AgentCard> {
     return Promise.reject(new UnsupportedOperationError("this agent has only a public card"));
   }
-
-  // ── tasks ────────────────────────────────────────────────────────────────────────────────────
 
   sendMessage(params: SendMessageRequest): Promise<Task> {
     return this.#translated(async () => {
@@ -203,7 +198,7 @@ export class A2aRequests implements A2ARequestHandler {
     });
   }
 
-  /** Returns what lists a client's tasks, and what lists its drafts. */
+  /** Returns the lists of a client's tasks and drafts. */
   #pagers(
     { tasks, drafts }: Listed,
     among: Pick<DraftQuery, "context_id" | "changed_since">,
@@ -228,7 +223,7 @@ export class A2aRequests implements A2ARequestHandler {
     return [...(tasks === undefined ? [] : [ofTasks]), ...(drafts === undefined ? [] : [ofDrafts])];
   }
 
-  /** Cancels an open draft. @returns false when it has become a task meanwhile. */
+  /** Cancels an open draft. @returns false if it has become a task meanwhile. */
   async #cancelDraft({ id, key_id }: Draft): Promise<boolean> {
     return await this.#drafts.inTurn(`${key_id} ${id}`, async () => {
       const store = await this.#drafts.store();
@@ -282,8 +277,8 @@ export class A2aRequests implements A2ARequestHandler {
   }
 
   /**
-   * Finds what is a task for clients. A draft that has become a task is that task, even if a crash
-   * left the draft open.
+   * Finds a task or draft. A draft that has become a task is that task, even if a crash left it
+   * open.
    *
    * @throws {SvcError} not_found, also for another client's
    */
@@ -314,8 +309,6 @@ export class A2aRequests implements A2ARequestHandler {
       await (await contentOf("hire.artifact", { task_id, name }, this.#calling)).open();
     return { base_url, context_id, open };
   }
-
-  // ── push notifications ───────────────────────────────────────────────────────────────────────
 
   createTaskPushNotificationConfig(
     config: TaskPushNotificationConfig,
@@ -361,10 +354,7 @@ export class A2aRequests implements A2ARequestHandler {
     return callbacks.map((it) => toConfig(taskId, it)).filter((it) => it !== undefined);
   }
 
-  /**
-   * Returns the callbacks of a task of this client only: a configuration may contain secrets of its
-   * client.
-   */
+  /** Returns the callbacks of this client's own task: they may contain its secrets. */
   async #own(taskId: string): Promise<CallbackHolder> {
     await this.#requireAuth();
     const found = await this.#find(taskId);
@@ -387,7 +377,7 @@ export class A2aRequests implements A2ARequestHandler {
 
   async #callbacksOfDraft(draft: Draft): Promise<CallbackHolder> {
     const store = await this.#drafts.store();
-    // It may have changed since; nothing waits between this look and the change.
+    // It may have changed since; nothing waits between reading and writing.
     const current = () => store.get(draft.id) ?? draft;
     const without = (id: string) => current().callbacks.filter((it) => it.id !== id);
     return {
@@ -422,7 +412,7 @@ export class A2aRequests implements A2ARequestHandler {
     return toCallback(config, { ...this.#caller, context_id });
   }
 
-  /** Notifications are signed with the token of who hires. */
+  /** The hirer's token signs notifications. */
   async #requireAuth(): Promise<void> {
     const { requires_auth } = await callHire("hire.capabilities", {}, this.#calling);
     if (!requires_auth) throw new PushNotificationNotSupportedError();

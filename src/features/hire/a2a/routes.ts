@@ -24,11 +24,11 @@ export interface A2aRoutes {
   log: Log;
   /** Whether the daemon is stopping and accepts no new tasks. */
   stopping(): boolean;
-  /** Returns how verbs are called for anyone. */
+  /** Calls verbs for an unidentified client. */
   anyone(c: Context): Calling;
   /** Identifies the caller. @throws {SvcError} unauthenticated. */
   calling(c: Context): Calling;
-  /** Returns the address at which a client reached surface B, without a slash at the end. */
+  /** Returns the address of surface B for a client, without a trailing slash. */
   baseUrl(c: Context): string;
   /** Returns the error of a request, logged if the request did not cause it. */
   toFault(c: Context, thrown: unknown): SvcError;
@@ -39,7 +39,6 @@ const TYPES = ["application/json", "application/a2a+json"];
 
 interface Place {
   path: string;
-  /** The only version there. */
   pinned?: A2aVersion;
 }
 
@@ -56,7 +55,7 @@ const CARDS = withSlash(
   ),
 );
 
-/** Clients that join addresses by themselves often leave a slash at the end. */
+/** Clients that join addresses themselves often leave a trailing slash. */
 function withSlash(places: readonly Place[]): Place[] {
   return places.flatMap(({ path, ...more }) => [{ path, ...more }, { path: `${path}/`, ...more }]);
 }
@@ -105,7 +104,6 @@ export function addA2aRoutes(app: Hono, routes: A2aRoutes): void {
   }
 }
 
-/** Returns the version of A2A that a client names, in the header or in the query. */
 function askedVersion(c: Context): string | undefined {
   return c.req.header(VERSION_PARAMETER) ?? c.req.query(VERSION_PARAMETER);
 }

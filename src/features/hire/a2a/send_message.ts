@@ -1,6 +1,6 @@
 /**
- * Turns messages into tasks, once, however often a message is sent. A request in plain words that
- * lacks something becomes a draft, which its client completes with further messages.
+ * Turns messages into tasks, once, however often a message is sent. An incomplete request in plain
+ * words becomes a draft, which its client completes with further messages.
  */
 import { Message, type Part, Role, type SendMessageRequest } from "@a2a-js/sdk";
 import { RequestMalformedError, UnsupportedOperationError } from "@a2a-js/sdk/errors";
@@ -16,27 +16,25 @@ import type { Draft, DraftCallback } from "./draft_store.ts";
 import type { Drafts } from "./drafts.ts";
 import { readMessage, type Said, toRequest } from "./message.ts";
 
-/** The caller of a request, and where its drafts are. */
 export interface Requester {
   calling: Calling;
   drafts: Drafts;
-  /** Returns the callback for a push notification configuration. @throws when it is not allowed. */
+  /** Returns the callback for a push notification configuration. @throws if it is not allowed. */
   toCallback(
     config: NonNullable<SendMessageRequest["configuration"]>["taskPushNotificationConfig"],
     context_id: string,
   ): Promise<DraftCallback | undefined>;
 }
 
-/** Returns the key under which a caller's drafts are stored: empty when no token is needed. */
+/** Returns the key under which a caller's drafts are stored: empty if no token is needed. */
 export function keyOf({ caller: { key_id } }: Calling): string {
   return key_id ?? "";
 }
 
-/** Longer messages are not kept for the history, and not for a draft, in characters. */
+/** Longer messages are not kept for the history or a draft, in characters. */
 const MESSAGE_KEPT_MAX = 64 * 1024;
 const CONTEXT_ID_MAX = 256;
 
-/** A message, and who sent it. */
 interface Incoming extends Requester {
   message: Message;
   params: SendMessageRequest;
@@ -47,8 +45,8 @@ interface Incoming extends Requester {
 
 /**
  * Creates the task that a message requests, or continues the draft that it answers. The same
- * message id from the same client again is the same task: a client that did not receive the answer
- * may send its message once more.
+ * message id from the same client is the same task, because a client may repeat a message without
+ * an answer.
  *
  * @returns the id of the task or draft
  * @throws {A2AError} or {SvcError} for an invalid request
@@ -60,7 +58,7 @@ export async function askFor(params: SendMessageRequest, requester: Requester): 
     throw new RequestMalformedError(`message.contextId has more than ${CONTEXT_ID_MAX} characters`);
   }
   const said = readMessage(message, metadata);
-  // Further messages to a task are told apart from those that create one.
+  // Distinguishes further messages to a task from those that create one.
   const request_id = await sha256Hex(`${message.taskId}\0${message.messageId}`);
   const incoming = { ...requester, message, params, said, request_id };
   const turn = `${keyOf(requester.calling)} ${message.taskId || request_id}`;
@@ -71,7 +69,7 @@ export async function askFor(params: SendMessageRequest, requester: Requester): 
   });
 }
 
-/** Returns the task or draft that the same message has created or continued before. */
+/** Returns the task or draft of the same message, if it was sent before. */
 async function earlierOf(
   { calling, drafts, request_id }: Incoming,
 ): Promise<string | undefined> {
@@ -83,7 +81,7 @@ async function earlierOf(
   if (draft.state !== "done" || await lookUp(draft.id, calling) !== undefined) return draft.id;
 }
 
-/** Creates a task, or a draft for a request that lacks something. */
+/** Creates a task, or a draft for an incomplete request. */
 async function begin(incoming: Incoming): Promise<string> {
   const { message, params, calling, toCallback } = incoming;
   const context_id = message.contextId || crypto.randomUUID();
@@ -101,7 +99,7 @@ async function begin(incoming: Incoming): Promise<string> {
   });
 }
 
-/** Continues a draft. @throws {A2AError} when the task is not one that waits for an answer. */
+/** Continues a draft. @throws {A2AError} if the task does not wait for an answer. */
 async function answer(incoming: Incoming): Promise<string> {
   const { message: { taskId: id, contextId }, calling, drafts, params, toCallback } = incoming;
   const task = await lookUp(id, calling);
@@ -123,7 +121,7 @@ async function answer(incoming: Incoming): Promise<string> {
   return await proceed(incoming, callback === undefined ? draft : withCallback(draft, callback));
 }
 
-/** Returns a draft with a further callback. @throws {SvcError} conflict when it has too many. */
+/** Adds a callback to a draft. @throws {SvcError} conflict if it has too many. */
 export function withCallback(draft: Draft, callback: DraftCallback): Draft {
   const others = draft.callbacks.filter((it) => it.id !== callback.id);
   if (others.length >= CALLBACKS_MAX) throw tooManyCallbacks(draft.id);
@@ -136,7 +134,7 @@ async function proceed(incoming: Incoming, before: Draft): Promise<string> {
   const { said, calling, drafts, request_id } = incoming;
   const begins = before.said.length === 0;
   const { task_types: offered } = await callHire("hire.capabilities", {}, calling);
-  // Programs that name the skill, or send data only, get an error for an invalid request.
+  // Programs that name the skill, or send only data, get an error for an invalid request.
   const strict = begins && (said.task_type !== undefined || draft.texts.length === 0);
   const request = strict
     ? strictRequest(draft, said, offered)
@@ -154,7 +152,9 @@ async function proceed(incoming: Incoming, before: Draft): Promise<string> {
     }
   }
   const task_type = typeof said.task_type === "string" ? said.task_type : draft.task_type;
-  const question = problem === undefined ? whichSkill(offered) : whatIsMissing(problem);
+  const question = problem === undefined
+    ? whichSkill(offered)
+    : `I need more to begin: ${problem}. Answer with what is missing.`;
   const asked = { ...draft, task_type, said: [...draft.said, toQuestion(draft, question)] };
   if (JSON.stringify(asked).length > MESSAGE_KEPT_MAX) {
     throw problem === undefined ? noSkill(offered) : new RequestMalformedError(problem);
@@ -163,7 +163,6 @@ async function proceed(incoming: Incoming, before: Draft): Promise<string> {
   return draft.id;
 }
 
-/** Returns a draft with a further message of its client. */
 function withMessage(draft: Draft, { message, said }: Incoming): Draft {
   const { id: taskId, context_id: contextId } = draft;
   const { texts, data } = said;
@@ -171,7 +170,7 @@ function withMessage(draft: Draft, { message, said }: Incoming): Draft {
   const merged = { ...draft.data, ...data };
   return {
     ...draft,
-    // Two messages of one millisecond are still in order.
+    // Keeps the order of two messages in one millisecond.
     changed_at: new Date(Math.max(Date.now(), Date.parse(draft.changed_at) + 1 || 0)).toISOString(),
     texts: [...draft.texts, ...texts],
     data: Object.keys(extra).length === 0 ? merged : { ...merged, extra },
@@ -183,7 +182,7 @@ function asObject(value: unknown): object {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? value : {};
 }
 
-/** Returns the request of a program, as it is. @throws {A2AError} when its skill is not clear. */
+/** Returns the request of a program unchanged. @throws {A2AError} if its skill is not clear. */
 function strictRequest(
   { texts, data }: Draft,
   { task_type }: Said,
@@ -193,7 +192,7 @@ function strictRequest(
   return toRequest({ texts, data, task_type: task_type ?? offered[0] });
 }
 
-/** Returns the request that plain words make; undefined when their skill is not clear. */
+/** Returns the request for plain words, if their skill is clear. */
 function plainRequest(
   { texts, data, task_type: earlier }: Draft,
   named: unknown,
@@ -216,7 +215,7 @@ function plainRequest(
 /**
  * Adds a draft to the queue.
  *
- * @returns the id of the task: the draft's, unless a crash interrupted the same message before
+ * @returns the task's id: the draft's, unless a crash interrupted the same message before
  */
 async function enqueue(
   { calling, request_id }: Incoming,
@@ -228,8 +227,6 @@ async function enqueue(
   const client = { request_id, context_id, message: kept ? message : null };
   return (await callHire("hire.enqueue", { request, id, client, callbacks }, calling)).id;
 }
-
-// ── questions ──────────────────────────────────────────────────────────────────────────────────
 
 function toQuestion({ id, context_id, said }: Draft, text: string): unknown {
   const part: Part = {
@@ -253,10 +250,6 @@ function toQuestion({ id, context_id, said }: Draft, text: string): unknown {
 function whichSkill(offered: readonly string[]): string {
   return `What should I do? I offer:\n${skillLines(offered)}\n` +
     "Answer with what you want, and with the addresses that it needs.";
-}
-
-function whatIsMissing(problem: string): string {
-  return `I need more to begin: ${problem}. Answer with what is missing.`;
 }
 
 function noSkill(offered: readonly string[]): Error {

@@ -21,9 +21,8 @@ import type {
 
 type TaskClient = HireResult<"hire.client">["client"];
 
-/** The point of view of a client. */
 export interface ViewOptions {
-  /** The address at which the client reached surface B; artifacts' addresses begin with it. */
+  /** The address of surface B for the client; artifacts' addresses begin with it. */
   base_url: string;
   /** The id by which the client groups its tasks. */
   context_id: string;
@@ -33,16 +32,12 @@ export interface ViewOptions {
 
 /** The most notes in a task's history; the newest are kept. */
 const NOTES_MAX = 100;
-/**
- * The most text of an artifact that is included in its task, in bytes; the rest is at the
- * artifact's address.
- */
+/** The most text of an artifact in its task, in bytes; the rest is at the artifact's address. */
 const INLINE_MAX = 64 * 1024;
 const INLINE_TYPES = /^(?:text\/|application\/json$)/;
-/** The id of the artifact with the summary; artifacts that are files have their names as ids. */
+/** The id of the artifact with the summary; files have their names as ids. */
 const SUMMARY_ID = "summary";
 
-/** Returns the A2A name of a task's state. */
 function stateOf({ status, cancelled }: TaskRecord): TaskState {
   if (status === "failed" && cancelled) return TaskState.TASK_STATE_CANCELED;
   return STATES[status];
@@ -55,7 +50,7 @@ const STATES: Record<RecordStatus, TaskState> = {
   failed: TaskState.TASK_STATE_FAILED,
 };
 
-/** Returns the group of a task; a task that was not requested over A2A is a group of its own. */
+/** Returns the group of a task; one that was not requested over A2A is its own group. */
 export function contextOf(task_id: string, client: TaskClient): string {
   return client?.context_id ?? task_id;
 }
@@ -93,10 +88,7 @@ export function historyOf(
   ];
 }
 
-/**
- * Returns a draft as a task that waits for its client; the open question is the message of its
- * status, and not part of its history.
- */
+/** Returns a draft as a task that waits for its client, with the open question in its status. */
 export function draftTask({ id, context_id, state, changed_at, said }: Draft): Task {
   const cancelled = state === "cancelled";
   const messages = said.map((it) => Message.fromJSON(it));
@@ -114,10 +106,7 @@ export function draftTask({ id, context_id, state, changed_at, said }: Draft): T
   };
 }
 
-/**
- * Converts a step of a task into an update of its status; undefined for a step that does not change
- * it.
- */
+/** Converts a step of a task into an update of its status, if it changes that. */
 export function toUpdate(
   task_id: string,
   entry: TaskLogEntry,
@@ -137,7 +126,7 @@ const STATE_AFTER: Record<string, TaskState> = {
   returned: TaskState.TASK_STATE_SUBMITTED,
 };
 
-/** Yields the end of a task as updates: its artifacts, then its final status. */
+/** Returns the end of a task as updates: its artifacts, then its final status. */
 export async function toEnd(record: TaskRecord, options: ViewOptions): Promise<StreamResponse[]> {
   const { context_id: contextId } = options;
   const artifacts = await artifactsOf(record, options);

@@ -1,3 +1,5 @@
+import { concat } from "../base/bytes.ts";
+
 /** Default for the beginning. */
 export const HEAD_BYTES = 8 * 1024;
 /** Default for the end. */
@@ -84,7 +86,7 @@ export class BoundedOutput {
   text(about = ""): string {
     const head = this.#head.subarray(0, this.#head_length);
     const tail = this.#linearTail();
-    if (!this.truncated) return plainText(decode(concat(head, tail)));
+    if (!this.truncated) return plainText(decode(concat([head, tail])));
     const start = head.subarray(0, completeLength(head));
     const end = tail.subarray(continuationLength(tail));
     const before = plainText(decode(start));
@@ -96,10 +98,10 @@ export class BoundedOutput {
   #linearTail(): Uint8Array<ArrayBuffer> {
     const end = this.#tail_start + this.#tail_length;
     if (end <= this.#tail.length) return this.#tail.subarray(this.#tail_start, end);
-    return concat(
+    return concat([
       this.#tail.subarray(this.#tail_start),
       this.#tail.subarray(0, end - this.#tail.length),
-    );
+    ]);
   }
 }
 
@@ -169,13 +171,4 @@ function grow(
   );
   grown.set(buffer.subarray(0, used));
   return grown;
-}
-
-/** Returns `a` followed by `b`. */
-export function concat(a: Uint8Array<ArrayBuffer>, b: Uint8Array): Uint8Array<ArrayBuffer> {
-  if (b.length === 0) return a;
-  const joined = new Uint8Array(a.length + b.length);
-  joined.set(a);
-  joined.set(b, a.length);
-  return joined;
 }

@@ -1,8 +1,9 @@
 /** The output of a command as a terminal shows it at its end, in bounded memory. */
+import { concat } from "../base/bytes.ts";
 import { lineDecoder } from "../base/edits/encoding.ts";
 import type { OnOutput } from "../base/redraw.ts";
 import { LiveOutput } from "./live_output.ts";
-import { BoundedOutput, completeLength, concat, grouped } from "./output.ts";
+import { BoundedOutput, completeLength, grouped } from "./output.ts";
 import { Screen } from "./screen.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
@@ -47,7 +48,7 @@ export class ShownOutput {
 
   /** Adds bytes. The chunk may be reused afterwards. */
   push(chunk: Uint8Array): void {
-    const bytes = concat(this.#rest, chunk);
+    const bytes = concat([this.#rest, chunk]);
     const complete = completeLength(bytes);
     this.#rest = bytes.slice(complete);
     this.#add(bytes.subarray(0, complete));
@@ -87,7 +88,7 @@ export class ShownOutput {
       } else if (this.#binary === 0) {
         this.#screen.write(lineDecoder(piece)(piece));
       } else {
-        this.#between = concat(this.#between, piece);
+        this.#between = concat([this.#between, piece]);
         if (this.#between.length > BETWEEN_MAX) this.#endBinary(this.#between);
       }
     }

@@ -2,12 +2,12 @@ import { examineCheck, runCheck } from "./checks.ts";
 import { Descent } from "./descent.ts";
 import type { MissionLane } from "./report.ts";
 import type { CriterionSpec } from "./spec.ts";
-import type { RunContext, Unit } from "./unit.ts";
+import type { Job, RunContext } from "./job.ts";
 
 export interface AcceptanceOptions {
   criteria: readonly CriterionSpec[];
   /** Where they are checked. */
-  unit: Unit;
+  job: Job;
   lane: MissionLane;
   signal: AbortSignal;
 }
@@ -33,7 +33,7 @@ export async function accept(context: RunContext, options: AcceptanceOptions): P
   const unmet = descents.map(({ criterion }) => criterion.id)
     .filter((ac_id) => statuses.get(ac_id) === "failed");
   if (unmet.length === 0) {
-    await options.unit.integrate(`Fix what the criteria of mission ${mission.spec.name} require`);
+    await options.job.integrate(`Fix what the criteria of mission ${mission.spec.name} require`);
   }
   for (const [ac_id, status] of statuses) {
     // If another one failed, this was checked on work that is thrown away.
@@ -73,13 +73,13 @@ async function runAll(
 
 function descentParts(
   { mission, store, report }: RunContext,
-  { unit, lane, signal }: AcceptanceOptions,
+  { job, lane, signal }: AcceptanceOptions,
   ac_id: string,
 ): ConstructorParameters<typeof Descent>[2] {
   return {
-    examine: (check) => examineCheck(check, unit.checks, signal),
-    check: (check) => runCheck(check, unit.checks, signal),
-    ask: (prompt) => unit.ask(prompt),
+    examine: (check) => examineCheck(check, job.checks, signal),
+    check: (check) => runCheck(check, job.checks, signal),
+    ask: (prompt) => job.ask(prompt),
     rewritten: (check) => store.setCriterion(mission.id, { ac_id, rewritten: check }),
     evidence: (event, detail) =>
       report.note({ ac_id, event, detail }, { failure: event === "check_failed" }),

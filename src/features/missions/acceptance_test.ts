@@ -10,7 +10,7 @@ import type { Mission } from "./mission.ts";
 import { Report } from "./report.ts";
 import { readSpec } from "./spec.ts";
 import { MissionStore } from "./store.ts";
-import type { RunContext, Unit } from "./unit.ts";
+import type { Job, RunContext } from "./job.ts";
 
 const CRITERION = { id: "c", description: "it holds", command: "missing" };
 const TASK = { id: "t", description: "Do it." };
@@ -60,14 +60,14 @@ async function accepted(decision: Decision): Promise<{ status: string; asked: nu
   session.subscribe(asked, {}).start();
   const lane = await report.openLane("criteria");
   await lane.move("running", "test", "test");
-  const unit = {
+  const job = {
     checks: CHECKS,
     ask: () => Promise.resolve({ stop_reason: "ok", message: "" }),
     integrate: () => Promise.resolve(undefined),
-  } as unknown as Unit;
+  } as unknown as Job;
   const context = { mission: MISSION, store, report } as unknown as RunContext;
   const { signal } = new AbortController();
-  await accept(context, { criteria: [CRITERION], unit, lane, signal });
+  await accept(context, { criteria: [CRITERION], job, lane, signal });
   const { status } = store.criteria("m-1").get("c")!;
   store.close();
   session.journal.release();

@@ -15,7 +15,7 @@ export function checkRunner(
   workdir: string,
   env?: Record<string, string>,
 ): CheckRunner {
-  const unit = `checks ${crypto.randomUUID()}`;
+  const session_id = `checks ${crypto.randomUUID()}`;
   return {
     command: async (command, { timeout_ms, signal }) =>
       await runCommand({
@@ -25,8 +25,7 @@ export function checkRunner(
         timeout_ms,
         signal,
       }),
-    file: (op, args, signal) =>
-      units.call(op, args, { session_id: unit, ...scope(workdir) }, signal),
-    close: () => units.closeSession(unit),
+    file: (op, args, signal) => units.call(op, args, { session_id, ...scope(workdir) }, signal),
+    close: () => units.closeSession(session_id),
   };
 }

@@ -8,7 +8,7 @@ import { admit, type CreateMission, type MissionParts, record, startOwnParent } 
 import type { CriterionState, Mission, MissionLogEntry, TaskState } from "./mission.ts";
 import { Report } from "./report.ts";
 import { MissionRun } from "./run.ts";
-import type { StopReason } from "./unit.ts";
+import type { StopReason } from "./job.ts";
 import { plainWorkspace } from "./workspace.ts";
 
 /** A mission with its progress. */

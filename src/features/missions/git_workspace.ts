@@ -1,5 +1,5 @@
 /**
- * Worktrees of a repository: one for each unit of work, and the result on the mission's branch.
+ * Worktrees of a repository: one for each job, and the result on the mission's branch.
  * That branch only moves forward, atomically, so that it always shows what is part of the result.
  */
 import { delay } from "@std/async";

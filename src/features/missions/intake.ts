@@ -10,7 +10,7 @@ import type { Mission, MissionBranch, MissionOptions } from "./mission.ts";
 import { type MissionSpec, readSpec } from "./spec.ts";
 import type { MissionStore } from "./store.ts";
 import type { Workspace } from "./workspace.ts";
-import type { RunContext } from "./unit.ts";
+import type { RunContext } from "./job.ts";
 
 /** What missions need from the daemon. */
 export interface MissionParts {

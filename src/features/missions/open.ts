@@ -9,7 +9,7 @@ import { endSession, endWorkSessions, WorkSession } from "../../session/work_ses
 /** Workers wait for the warmed prefix, but not for a slow provider. */
 const PREWARM_MS = 30_000;
 
-/** Titles of the sessions of a mission's units. */
+/** Titles of the sessions of a mission's jobs. */
 const TITLE = /^mission m-[0-9A-Z]{26} [sd]?\d+$/;
 
 /**

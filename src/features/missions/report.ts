@@ -82,7 +82,7 @@ export class Report {
   }
 }
 
-/** A lane that mirrors a unit of a mission's work. */
+/** A lane that mirrors a job of a mission. */
 export class MissionLane {
   readonly id: string;
   /** Fires when someone kills the lane. */
@@ -160,7 +160,7 @@ export class MissionLane {
 /** Characters of a line in a lane; the working session has all of it. */
 const LINE_MAX = 400;
 
-/** A lane was killed: its unit of work is cancelled, not the mission. */
+/** A lane was killed: its job is cancelled, not the mission. */
 export class LaneKilled extends Error {
   override name = "LaneKilled";
 

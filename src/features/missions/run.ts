@@ -5,7 +5,7 @@ import type { MissionStatus } from "./mission.ts";
 import type { MissionLane } from "./report.ts";
 import type { CriterionSpec, SessionSpec } from "./spec.ts";
 import { TaskRunner } from "./task_runner.ts";
-import { type RunContext, Stopped, type StopReason, Unit } from "./unit.ts";
+import { Job, type RunContext, Stopped, type StopReason } from "./job.ts";
 
 /** How often to update the result because the workdir's branch moves on. */
 const DELIVERIES_MAX = 5;
@@ -142,9 +142,9 @@ export class MissionRun {
     const signal = AbortSignal.any([this.#signal, lane.signal]);
     await lane.move("running", "checking the criteria", "acceptance_started");
     try {
-      await using unit = await Unit.open(this.#context, { name, about: {}, lane, signal });
-      await this.#update(unit);
-      const unmet = await accept(this.#context, { criteria, unit, lane, signal });
+      await using job = await Job.open(this.#context, { name, about: {}, lane, signal });
+      await this.#update(job);
+      const unmet = await accept(this.#context, { criteria, job, lane, signal });
       const met = unmet.length === 0;
       await lane.end(met ? "done" : "errored", met ? "they hold" : `not met: ${unmet.join(", ")}`);
       return met;
@@ -176,12 +176,12 @@ export class MissionRun {
     throw new SvcError("conflict", `the branch checked out in ${mission.workdir} keeps changing`);
   }
 
-  /** Merges the workdir's newer commits into a unit: the criteria must pass with them. */
-  async #update(unit: Unit): Promise<void> {
+  /** Merges the workdir's newer commits into a job: the criteria must pass with them. */
+  async #update(job: Job): Promise<void> {
     const { workspace } = this.#context;
-    const conflicts = await workspace.update(unit.place, this.#signal);
+    const conflicts = await workspace.update(job.place, this.#signal);
     if (conflicts.length === 0) return;
-    await unit.resolve(conflicts, 0);
-    await unit.integrate("Merge newer commits");
+    await job.resolve(conflicts, 0);
+    await job.integrate("Merge newer commits");
   }
 }

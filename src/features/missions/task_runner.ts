@@ -4,7 +4,7 @@ import type { EventData } from "../../protocol/events.ts";
 import { taskPrompt } from "./prompts.ts";
 import { LaneKilled, type MissionLane } from "./report.ts";
 import type { SessionSpec, TaskSpec } from "./spec.ts";
-import { type RunContext, Stopped, TurnFailed, Unit } from "./unit.ts";
+import { Job, type RunContext, Stopped, TurnFailed } from "./job.ts";
 
 export interface TaskRunnerOptions {
   /** Fires when the whole mission must stop. */
@@ -212,8 +212,8 @@ export class TaskRunner {
     });
     report.note({ task_id, event: "started", detail: `attempt ${attempts}` });
     const name = String(taskNumber(mission.spec.sessions, task_id));
-    await using unit = await Unit.open(this.#context, { name, about: { task_id }, lane, signal });
-    const { id: session_id } = await unit.session();
+    await using job = await Job.open(this.#context, { name, about: { task_id }, lane, signal });
+    const { id: session_id } = await job.session();
     store.setTask(mission.id, { task_id, session_id });
     await report.emit("mission.task_started", {
       mission_id: mission.id,
@@ -222,8 +222,8 @@ export class TaskRunner {
       session_id,
       attempt: attempts,
     });
-    await unit.work(taskPrompt(mission.spec, task));
-    return await unit.integrate(commitMessage(task), (commit) => {
+    await job.work(taskPrompt(mission.spec, task));
+    return await job.integrate(commitMessage(task), (commit) => {
       store.setTask(mission.id, { task_id, commit });
     });
   }

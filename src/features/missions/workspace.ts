@@ -6,7 +6,7 @@ export type Integration =
   /** The other side is merged as far as possible; these files have conflicts. */
   | { merged: false; conflicts: string[] };
 
-/** A directory for one unit of work. */
+/** A directory for one job. */
 export interface Place {
   /** Absolute real path. */
   readonly path: string;
@@ -31,7 +31,7 @@ export type Delivery =
   | { delivered: false; behind: false; reason: string };
 
 export interface Workspace {
-  /** Whether units of work have separate places and can run at once. */
+  /** Whether jobs have separate places and can run at once. */
   readonly parallel: boolean;
   /** Removes the leftovers of an earlier daemon, and creates what is needed to start. */
   prepare(signal: AbortSignal): Promise<void>;
@@ -47,7 +47,7 @@ export interface Workspace {
   close(): Promise<string | undefined>;
 }
 
-/** The workdir itself: one unit of work after the other, without merging. */
+/** The workdir itself: one job after the other, without merging. */
 export function plainWorkspace(workdir: string): Workspace {
   const done = () => Promise.resolve();
   return {

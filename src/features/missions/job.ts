@@ -1,4 +1,4 @@
-/** A unit of a mission's work: a place, the session that works there, the lane that shows it. */
+/** A job of a mission: a place, the session that works there, the lane that shows it. */
 import type { Usage } from "../../models/model.ts";
 import { abortable } from "@std/async";
 import { SvcError } from "../../protocol/errors.ts";
@@ -24,7 +24,7 @@ export interface RunContext {
   readonly budget: Budget;
 }
 
-export interface UnitOptions {
+export interface JobOptions {
   /** Short; its session and worktree are named after it. */
   name: string;
   /** What its lines in the log are about. */
@@ -70,21 +70,21 @@ const AGAIN: ReadonlySet<TurnResult["stop_reason"]> = new Set([
 /** Turns that may be spent on the conflicts of one merge. */
 const CONFLICT_TURNS = 3;
 
-export class Unit implements AsyncDisposable {
+export class Job implements AsyncDisposable {
   readonly #context: RunContext;
-  readonly #options: UnitOptions;
+  readonly #options: JobOptions;
   readonly place: Place;
   #session: WorkSession | undefined;
   #checks: CheckRunner | undefined;
 
-  private constructor(context: RunContext, options: UnitOptions, place: Place) {
+  private constructor(context: RunContext, options: JobOptions, place: Place) {
     this.#context = context;
     this.#options = options;
     this.place = place;
   }
 
-  static async open(context: RunContext, options: UnitOptions): Promise<Unit> {
-    return new Unit(context, options, await context.workspace.open(options.name, options.signal));
+  static async open(context: RunContext, options: JobOptions): Promise<Job> {
+    return new Job(context, options, await context.workspace.open(options.name, options.signal));
   }
 
   get checks(): CheckRunner {
@@ -125,7 +125,7 @@ export class Unit implements AsyncDisposable {
     return result;
   }
 
-  /** As {@linkcode Unit.ask}. @throws {TurnFailed} if the turn did not end well. */
+  /** As {@linkcode Job.ask}. @throws {TurnFailed} if the turn did not end well. */
   async work(prompt: string): Promise<void> {
     const result = await this.ask(prompt);
     if (result.stop_reason !== "ok") throw new TurnFailed((await this.session()).id, result);

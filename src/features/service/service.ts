@@ -47,11 +47,7 @@ export interface Service {
    * @throws {SvcError} conflict for a unit of another home; internal
    */
   remove(options: { stop: boolean }): Promise<void>;
-  /**
-   * Starts the unit's daemon; nothing happens where it runs.
-   *
-   * @throws {SvcError} internal when the service manager cannot.
-   */
+  /** Starts the unit's daemon unless it runs. @throws {SvcError} internal. */
   start(): Promise<void>;
 }
 

@@ -136,7 +136,7 @@ export class WindowsService implements Service {
     return `${env("USERDOMAIN") ?? "."}\\${env("USERNAME") ?? ""}`;
   }
 
-  /** There is one service of a name on a machine, whoever it runs as. */
+  /** A machine has only one service with a name. */
   #isOwn({ account }: ScmService): boolean {
     return account.toLowerCase() === this.#account().toLowerCase();
   }

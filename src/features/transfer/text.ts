@@ -1,10 +1,9 @@
-/** A conversation as Markdown and as HTML, message by message. */
+/** A conversation as Markdown or HTML. */
 import { callLine } from "../../base/call_line.ts";
 import { visible, visibleLine } from "../../base/visible.ts";
 import type { Message } from "../../models/model.ts";
 import { type Attachment, MEDIA_TYPES } from "../../protocol/attachments.ts";
 
-/** What stands at the beginning of a file. */
 export interface Heading {
   title: string;
   session_id: string;
@@ -13,10 +12,9 @@ export interface Heading {
   started_at: string;
 }
 
-/** Reads an attachment; undefined when it is gone. */
+/** Undefined for a missing file. */
 export type ReadAttachment = (attachment: Attachment) => Uint8Array | undefined;
 
-/** How a conversation is written. */
 export interface Format {
   begin(heading: Heading): string;
   message(message: Message, read: ReadAttachment): string;
@@ -65,7 +63,7 @@ export const MARKDOWN: Format = {
   end: () => "",
 };
 
-/** A fence that is longer than any in the text. */
+/** Longer than any fence in the text. */
 function fenced(text: string): string {
   const fence = "`".repeat(Math.max(3, 1 + longestRun(text)));
   return `${fence}\n${text}\n${fence}`;

@@ -10,7 +10,7 @@ import {
 import { toSvcError, withHint } from "../protocol/errors.ts";
 import { Sessions, type SessionsOptions } from "./sessions.ts";
 
-export interface AcpAgentOptions extends SessionsOptions {
+interface AcpAgentOptions extends SessionsOptions {
   version: string;
 }
 

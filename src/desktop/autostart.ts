@@ -8,7 +8,7 @@ import { atomicWrite, exists } from "../os/files.ts";
 import type { Env } from "../os/paths.ts";
 import { runProgram } from "../os/program.ts";
 
-export interface Autostart {
+interface Autostart {
   /** A file, or a registry key. */
   place: string;
   enabled(): Promise<boolean>;
@@ -17,7 +17,7 @@ export interface Autostart {
   disable(): Promise<void>;
 }
 
-export interface AutostartOptions {
+interface AutostartOptions {
   env: Env;
   /** The command that starts the desktop. */
   argv: readonly string[];

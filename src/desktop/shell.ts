@@ -25,7 +25,7 @@ export interface AppView {
   close(): Promise<void>;
 }
 
-export interface ShellOptions {
+interface ShellOptions {
   /** The path of `daemon.json`. */
   discovery_path: string;
   /** The bundled daemon. */

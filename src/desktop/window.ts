@@ -13,7 +13,7 @@ const CLOSE_MS = 3_000;
 /** How often a browser that is not a child is checked. */
 const LOOK_MS = 500;
 
-export interface WindowOptions {
+interface WindowOptions {
   program: string;
   /** Default: that of this process. */
   path?: string;

@@ -24,7 +24,7 @@ const START_MS = 30_000;
 /** To stop a turn, before the agent is ended. */
 const CANCEL_MS = 5_000;
 
-export interface TurnSide {
+interface TurnSide {
   requests: AgentRequests;
   update(update: SessionUpdate): void;
 }

@@ -20,7 +20,7 @@ import { promptOf } from "./prompt.ts";
 import { AgentRequests } from "./requests.ts";
 import { TurnEvents } from "./turn_events.ts";
 
-export interface AgentsOptions extends TurnParts {
+interface AgentsOptions extends TurnParts {
   /** `[acp]` of daemon.toml. */
   entries(): Readonly<Record<string, AcpEntry>>;
   env: Env;

@@ -29,7 +29,7 @@ const READING: ReadonlySet<ToolKind> = new Set(["read", "search", "think"]);
 const NOT_ASKED =
   "nobody was asked: the agent cannot write here itself, and its request has no whole diff for svc";
 
-export interface RequestParts {
+interface RequestParts {
   context: CallContext;
   /** Called before a call is recorded: the agent's text so far comes first. */
   beforeCall(): Promise<void>;

@@ -7,7 +7,7 @@ const OUTPUT_MAX = 1024 * 1024;
 /** In the output of `run_command`. */
 const ENDED_BY = /\[ended by (\w+)\]$/;
 
-export interface ExitStatus {
+interface ExitStatus {
   exitCode: number | null;
   signal: string | null;
 }

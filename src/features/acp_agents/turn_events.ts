@@ -26,7 +26,7 @@ interface OwnCall {
   content: ToolCallContent[];
 }
 
-export interface TurnEventsParts {
+interface TurnEventsParts {
   session: Session;
   turn: Turn;
   new_call_id(): string;
@@ -57,8 +57,9 @@ export class TurnEvents {
       if (update.content.type === "text") this.#say(update.content.text);
     } else if (update.sessionUpdate === "agent_thought_chunk") {
       if (update.content.type === "text") this.#think(update.content.text);
-    } else if (update.sessionUpdate === "tool_call") this.#called(update);
-    else if (update.sessionUpdate === "tool_call_update") this.#called(update);
+    } else if (
+      update.sessionUpdate === "tool_call" || update.sessionUpdate === "tool_call_update"
+    ) this.#called(update);
     else if (update.sessionUpdate === "plan") this.#planned(update.entries);
     else if (update.sessionUpdate === "usage_update" && update.cost?.currency === "USD") {
       this.#usd = Math.max(this.#usd, update.cost.amount);

@@ -33,7 +33,7 @@ export interface SegmentsEnd {
   size: number;
 }
 
-export interface SegmentsOptions extends SegmentLimits {
+interface SegmentsOptions extends SegmentLimits {
   dir: string;
   log: Log;
   /** A known end; earlier records are not read again. */

@@ -5,7 +5,7 @@ import { DAEMON_SCOPE } from "./record.ts";
 import { pushChannel, type Pushed, verbsOf } from "../../verbs/define.ts";
 import { session_id } from "../../verbs/session_id.ts";
 
-export interface BusServices {
+interface BusServices {
   /** Loaded on first use. */
   bus(): Promise<Bus>;
 }

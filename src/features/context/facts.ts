@@ -10,7 +10,7 @@ export type Facts = Record<Exclude<FactName, "skills" | "skill">, string> & {
   skill?: string;
 };
 
-export type FactName = keyof typeof LABELS;
+type FactName = keyof typeof LABELS;
 
 /** In the order of the text. */
 const LABELS = {

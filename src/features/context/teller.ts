@@ -18,7 +18,7 @@ import { type RulesFound, RulesReader } from "./rules.ts";
 import { deeperPlaces, hasRules, touchedDirectories } from "./rules_places.ts";
 import { rulesText } from "./rules_text.ts";
 
-export interface TellerParts {
+interface TellerParts {
   /** The built-in model reads nothing but instructions. */
   isBuiltin(model: string): boolean;
   sandbox(): Promise<Sandbox>;

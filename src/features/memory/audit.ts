@@ -3,6 +3,7 @@
  * daemon-level files) and each change of an entry. Invalid lines, cut off by a crash or damaged by
  * the disk, are moved to a file beside it.
  */
+import { Buffer } from "node:buffer";
 import type * as z from "zod";
 import { dirname } from "@std/path";
 import { checkPrivate, ensurePrivateDir, openOwnFile, syncDir } from "../../os/files.ts";
@@ -41,10 +42,7 @@ export class AuditTrail {
    */
   append(record: AuditRecord): void {
     ensurePrivateDir(dirname(this.#path));
-    const there = checkPrivate(this.#path, 0o600, "file");
-    const file = there
-      ? openOwnFile(this.#path)
-      : Deno.openSync(this.#path, { read: true, write: true, createNew: true, mode: 0o600 });
+    const { file, is_new } = openOrCreate(this.#path);
     try {
       // A record that a crash cut off never took effect.
       const size = this.#cutTorn(file);
@@ -60,7 +58,7 @@ export class AuditTrail {
     } finally {
       file.close();
     }
-    if (!there) syncDir(dirname(this.#path));
+    if (is_new) syncDir(dirname(this.#path));
   }
 
   /** Yields the records, oldest first, then moves invalid lines aside. */
@@ -117,12 +115,12 @@ export class AuditTrail {
     }
     // The next append cuts off an incomplete last line.
     good.push(bytes.subarray(start));
-    this.#putAside(concat(bad));
+    this.#putAside(Buffer.concat(bad));
     const mended = `${this.#path}.${crypto.randomUUID()}.tmp`;
     try {
       const file = Deno.openSync(mended, { write: true, createNew: true, mode: 0o600 });
       try {
-        writeAllSync(file, concat(good));
+        writeAllSync(file, Buffer.concat(good));
         file.syncSync();
       } finally {
         file.close();
@@ -137,10 +135,7 @@ export class AuditTrail {
 
   #putAside(bytes: Uint8Array): void {
     const path = `${this.#path}.bad`;
-    const there = checkPrivate(path, 0o600, "file");
-    const file = there
-      ? openOwnFile(path)
-      : Deno.openSync(path, { read: true, write: true, createNew: true, mode: 0o600 });
+    const { file, is_new } = openOrCreate(path);
     try {
       file.seekSync(0, Deno.SeekMode.End);
       writeAllSync(file, bytes);
@@ -148,7 +143,7 @@ export class AuditTrail {
     } finally {
       file.close();
     }
-    if (!there) syncDir(dirname(path));
+    if (is_new) syncDir(dirname(path));
     this.#log.warn("moved invalid lines out of the memory's audit trail", {
       path: this.#path,
       aside: path,
@@ -169,14 +164,12 @@ function toRecord(line: string): AuditRecord | undefined {
   }
 }
 
-function concat(parts: readonly Uint8Array[]): Uint8Array {
-  const whole = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
+function openOrCreate(path: string): { file: Deno.FsFile; is_new: boolean } {
+  const is_new = !checkPrivate(path, 0o600, "file");
+  const file = is_new
+    ? Deno.openSync(path, { read: true, write: true, createNew: true, mode: 0o600 })
+    : openOwnFile(path);
+  return { file, is_new };
 }
 
 /** Bytes up to the last newline. */

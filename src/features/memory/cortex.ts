@@ -14,7 +14,7 @@ import { Memory, type Recalled, type Written } from "./memory.ts";
 import { memoryFor, type PromptMemory } from "./prompt.ts";
 import { MemoryStore } from "./store.ts";
 
-export interface CortexParts {
+interface CortexParts {
   /** Whether there is a database; the first write creates it. */
   exists(): boolean;
   openDb(): Promise<DatabaseSync>;
@@ -29,7 +29,7 @@ export interface CortexParts {
   newId(prefix: "mem" | "lane" | "call"): string;
 }
 
-export interface CortexSettings {
+interface CortexSettings {
   curator: boolean;
   /** Of a prompt; 0 turns the recaller off. */
   recall_tokens: number;

@@ -10,7 +10,7 @@ import { type Entry, type Proposal, REMEMBER } from "../../protocol/memory.ts";
 import { asksFirst, describeProposal, ruleOf } from "./proposals.ts";
 import { CURATOR } from "./lobes.ts";
 
-export interface CuratorParts {
+interface CuratorParts {
   model: Model;
   /** In USD. */
   cost(usage: Usage): number;

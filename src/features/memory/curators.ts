@@ -8,7 +8,7 @@ import { curate } from "./curator.ts";
 import { excerptOf } from "./curator_answer.ts";
 import type { Entry, Proposal } from "../../protocol/memory.ts";
 
-export interface CuratorsParts {
+interface CuratorsParts {
   log: Log;
   model(id: string): Promise<Model>;
   /** In USD. */

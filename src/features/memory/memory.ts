@@ -22,7 +22,7 @@ import type { MemoryStore } from "./store.ts";
 import { searchTerms, wordsOf } from "./words.ts";
 import type { entryListSchema, entryQuerySchema, keyedEntrySchema } from "./schemas.ts";
 
-export interface MemoryParts {
+interface MemoryParts {
   store: MemoryStore;
   audit: AuditTrail;
   newId(): string;
@@ -39,7 +39,7 @@ export type Recalled = Entry & {
   score: number;
 };
 
-export type MemoryEntry = z.output<ReturnType<typeof keyedEntrySchema>>;
+type MemoryEntry = z.output<ReturnType<typeof keyedEntrySchema>>;
 
 export const ENTRIES_MAX = 50_000;
 /** Matches per search that {@linkcode byScore} sorts. */

@@ -7,7 +7,7 @@ import { exists } from "../../os/files.ts";
 import type { Hub } from "../../session/hub.ts";
 import type { Host } from "../../verbs/host.ts";
 
-export interface DaemonCortex {
+interface DaemonCortex {
   cortex: Cortex;
   tools: ToolMemory;
 }

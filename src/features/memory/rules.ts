@@ -12,7 +12,7 @@ export interface Reader {
 }
 
 /** Returns the owner of an entry that a session writes. */
-export function ownerOf(scope: Scope, { session_id, workdir }: Reader): string {
+function ownerOf(scope: Scope, { session_id, workdir }: Reader): string {
   return scope === "Session" ? session_id : scope === "Worker" ? workdir : "";
 }
 
@@ -33,7 +33,7 @@ export function defaultScope(category: Category, reader: Reader | undefined): Sc
 }
 
 /** Reports whether a session may write in a scope: an untrusted one only for itself. */
-export function mayWrite(scope: Scope, { trusted }: Reader): boolean {
+function mayWrite(scope: Scope, { trusted }: Reader): boolean {
   return trusted || scope === "Session";
 }
 

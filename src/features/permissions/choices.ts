@@ -5,46 +5,10 @@ import { parseRule, ruleText, subjectOf } from "./rule.ts";
 
 /** Programs whose second word says what they do. */
 const SUBCOMMANDS = new Set([
-  ...[
-    "npm",
-    "pnpm",
-    "yarn",
-    "bun",
-    "deno",
-    "git",
-    "cargo",
-    "go",
-    "make",
-    "just",
-    "pip",
-    "pip3",
-    "uv",
-  ],
-  ...[
-    "poetry",
-    "docker",
-    "kubectl",
-    "dotnet",
-    "gradle",
-    "mvn",
-    "rustup",
-    "terraform",
-    "gh",
-    "bundle",
-  ],
-  ...[
-    "rake",
-    "composer",
-    "swift",
-    "zig",
-    "mix",
-    "stack",
-    "cabal",
-    "nix",
-    "brew",
-    "apt",
-    "systemctl",
-  ],
+  ...["npm", "pnpm", "yarn", "bun", "deno", "git", "cargo", "go", "make", "just", "pip", "pip3"],
+  ...["uv", "poetry", "docker", "kubectl", "dotnet", "gradle", "mvn", "rustup", "terraform"],
+  ...["gh", "bundle", "rake", "composer", "swift", "zig", "mix", "stack", "cabal", "nix", "brew"],
+  ...["apt", "systemctl"],
 ]);
 /** Subcommands whose next word says what they do. */
 const RUN = new Set(["run", "exec", "x", "tool", "task", "compose", "remote", "stash"]);

@@ -124,7 +124,8 @@ export async function testCall(
     // The patch names the files.
     if (name === "apply_patch") args = await tool.prepare(args, workdir ?? "/", "");
   }
-  const rule = ruleOf();
+  // Some rules depend on a real call.
+  const rule = attempt(() => tool?.rule(args)) ?? name;
   const permissions = await services.permissions();
   const access = tool?.access ?? "execute";
   const call = callOf(name, args, { workdir, rule, foreign: false });
@@ -164,21 +165,17 @@ export async function testCall(
   }
   return { decision: "ask" as const, ...by_mode };
 
-  function ruleOf(): string {
-    // Some rules depend on a real call.
-    try {
-      return tool?.rule(args) ?? name;
-    } catch {
-      return name;
-    }
-  }
-
   function asksInAuto(): boolean {
-    try {
-      return workdir !== undefined && (tool?.asks_in_auto(args, workdir) ?? false);
-    } catch {
-      return false;
-    }
+    if (workdir === undefined) return false;
+    return attempt(() => tool?.asks_in_auto(args, workdir)) ?? false;
+  }
+}
+
+function attempt<T>(work: () => T): T | undefined {
+  try {
+    return work();
+  } catch {
+    return undefined;
   }
 }
 

@@ -42,7 +42,7 @@ function coversRest(
  * Matches a deny or ask pattern with the start of a command. The program's directory and options
  * before a word of the pattern do not count.
  */
-export function fitsCommand(pattern: string, { words }: Possible): Fit {
+function fitsCommand(pattern: string, { words }: Possible): Fit {
   const wanted = patterns(pattern);
   const [program, ...others] = wanted;
   const [first] = words;
@@ -101,7 +101,7 @@ export interface CallPath {
 }
 
 /** Reports whether a pattern fits a path; `**` stands for any number of directories. */
-export function pathMatches(pattern: string, path: string): boolean {
+function pathMatches(pattern: string, path: string): boolean {
   const wanted = pattern.split("/");
   const parts = path === "" ? [] : path.split("/");
   let at = 0;

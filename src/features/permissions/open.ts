@@ -211,7 +211,7 @@ export class Permissions {
 }
 
 /** @throws {SvcError} validation */
-export function checkedRule(action: Action, text: string): Rule {
+function checkedRule(action: Action, text: string): Rule {
   try {
     return parseRule(action, text);
   } catch (error) {

@@ -52,17 +52,7 @@ const STATEFUL = new Set([
 ]);
 
 const SHELLS = new Set([
-  "sh",
-  "bash",
-  "dash",
-  "zsh",
-  "ksh",
-  "mksh",
-  "ash",
-  "fish",
-  "rbash",
-  "csh",
-  "tcsh",
+  ...["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "rbash", "csh", "tcsh"],
 ]);
 /** Programs that run text from their arguments or their input. */
 const INTERPRETERS =
@@ -70,27 +60,16 @@ const INTERPRETERS =
 
 /** Programs that run the command in their arguments. */
 const RUNNERS = new Set([
-  ...[
-    "sudo",
-    "doas",
-    "su",
-    "runuser",
-    "pkexec",
-    "run0",
-    "env",
-    "nice",
-    "ionice",
-    "chrt",
-    "taskset",
-  ],
-  ...["time", "timeout", "nohup", "setsid", "stdbuf", "unbuffer", "xargs", "parallel", "watch"],
-  ...["strace", "ltrace", "gdb", "flock", "script", "chroot", "unshare", "nsenter", "busybox"],
-  ...["toybox", "ssh", "systemd-run", "at", "batch", "start-stop-daemon", "setpriv", "prlimit"],
-  ...["firejail", "bwrap", "proot", "fakeroot", "rlwrap", "expect", "entr", "command", "builtin"],
-  ...["exec", "eval", "trap", "coproc", "catchsegv", "valgrind", "perf", "dbus-run-session"],
-  ...["xvfb-run", "caffeinate", "arch", "setarch", "linux32", "linux64", "chronic", "ts", "daemon"],
-  ...["screen", "tmux", "docker", "podman", "kubectl", "npx", "pnpx", "bunx", "corepack", "rustup"],
-  ...["find", "fd", "git", "make", "awk", "gawk", "mawk", "tar", "rsync", "vim", "vi", "ex", "ed"],
+  ...["sudo", "doas", "su", "runuser", "pkexec", "run0", "env", "nice", "ionice", "chrt"],
+  ...["taskset", "time", "timeout", "nohup", "setsid", "stdbuf", "unbuffer", "xargs", "parallel"],
+  ...["watch", "strace", "ltrace", "gdb", "flock", "script", "chroot", "unshare", "nsenter"],
+  ...["busybox", "toybox", "ssh", "systemd-run", "at", "batch", "start-stop-daemon", "setpriv"],
+  ...["prlimit", "firejail", "bwrap", "proot", "fakeroot", "rlwrap", "expect", "entr", "command"],
+  ...["builtin", "exec", "eval", "trap", "coproc", "catchsegv", "valgrind", "perf"],
+  ...["dbus-run-session", "xvfb-run", "caffeinate", "arch", "setarch", "linux32", "linux64"],
+  ...["chronic", "ts", "daemon", "screen", "tmux", "docker", "podman", "kubectl", "npx", "pnpx"],
+  ...["bunx", "corepack", "rustup", "find", "fd", "git", "make", "awk", "gawk", "mawk", "tar"],
+  ...["rsync", "vim", "vi", "ex", "ed"],
   ...SHELLS,
 ]);
 
@@ -153,17 +132,8 @@ const OPTIONS: Readonly<Record<string, readonly string[]>> = {
 
 /** Subcommands and options of git that run programs, change settings or write elsewhere. */
 const GIT_WORDS = new Set([
-  "config",
-  "bisect",
-  "filter-branch",
-  "difftool",
-  "mergetool",
-  "foreach",
-  "daemon",
-  "submodule",
-  "send-email",
-  "instaweb",
-  "hook",
+  ...["config", "bisect", "filter-branch", "difftool", "mergetool", "foreach", "daemon"],
+  ...["submodule", "send-email", "instaweb", "hook"],
 ]);
 const GIT_LONG = [
   ...["--upload-pack", "--receive-pack", "--exec", "--extcmd", "--open-files-in-pager"],
@@ -178,14 +148,8 @@ const GIT_SHORT: Readonly<Record<string, string>> = {
 };
 /** Options with a value, before the subcommand. */
 const GIT_VALUES = new Set([
-  "-C",
-  "-c",
-  "--git-dir",
-  "--work-tree",
-  "--namespace",
-  "--exec-path",
-  "--config-env",
-  "--super-prefix",
+  ...["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"],
+  ...["--super-prefix"],
 ]);
 
 /** Arguments after which git runs a text as a command. */

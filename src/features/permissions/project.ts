@@ -14,7 +14,7 @@ const RULES_MAX = 500;
 /** In directories. */
 const KNOWN_MAX = 64;
 
-export interface ProjectRules {
+interface ProjectRules {
   path: string;
   rules: Rule[];
   problem?: string;

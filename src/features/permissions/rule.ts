@@ -13,7 +13,7 @@ export interface Rule {
 }
 
 /** The subject of a tool's patterns. */
-export type Subject = "command" | "path" | "url";
+type Subject = "command" | "path" | "url";
 
 /** Tools whose rules can have a pattern. */
 const SUBJECTS: Readonly<Record<string, Subject>> = {
@@ -104,7 +104,7 @@ const PROBLEMS: Readonly<Record<Subject, (pattern: string) => string | undefined
   },
 };
 
-export interface UrlPattern {
+interface UrlPattern {
   scheme?: string;
   /** In lower case; a leading `*.` is any subdomain. */
   host: string;

@@ -12,7 +12,7 @@ export interface Word {
 }
 
 /** As in `CI=1 npm test`. */
-export interface Assignment {
+interface Assignment {
   name: string;
   value: string;
   dynamic: boolean;

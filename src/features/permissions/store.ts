@@ -19,7 +19,7 @@ export interface KeptRule {
   made_by: string;
 }
 
-export interface ReadRule extends KeptRule {
+interface ReadRule extends KeptRule {
   parsed: Rule;
 }
 

@@ -10,7 +10,7 @@ import type { Answer, Ask, Query, Readable, Told } from "./messages.ts";
 const ANSWER_MS = 15_000;
 const REMOVE_MS = 120_000;
 
-export interface SearcherParts {
+interface SearcherParts {
   path: string;
   log: Log;
 }

@@ -5,7 +5,7 @@ import { session_id } from "../../verbs/session_id.ts";
 import { searchInputSchema } from "./schemas.ts";
 import type { Searcher } from "./searcher.ts";
 
-export interface SearchServices {
+interface SearchServices {
   readonly hub: Hub;
   searcher(): Promise<Searcher>;
 }

@@ -9,7 +9,7 @@ export const LABEL = "svc.daemon";
 /** Seconds between two starts, launchd's default. */
 const THROTTLE_S = 10;
 
-export interface LaunchdAgentOptions {
+interface LaunchdAgentOptions {
   /** An absolute path. */
   program: string;
   environment: ReadonlyMap<string, string>;

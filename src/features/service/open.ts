@@ -8,13 +8,13 @@ import {
 } from "./service.ts";
 import { startProgram } from "../../os/start.ts";
 
-export interface DaemonServiceOptions extends ServiceOptions {
+interface DaemonServiceOptions extends ServiceOptions {
   /** Whether it takes tasks for hire: it is then not replaced. */
   hires(): boolean;
   shutdown(grace_s: number): void;
 }
 
-export interface DaemonService {
+interface DaemonService {
   status(): Promise<ServiceStatus>;
   /** Installs the unit; if this daemon is not the unit's, the unit's replaces it. */
   install(): Promise<ServiceStatus & InstalledService>;

@@ -7,7 +7,7 @@ import { SvcError } from "../../protocol/errors.ts";
 import type { Env, HomePaths } from "../../os/paths.ts";
 import type { installedServiceSchema } from "./schemas.ts";
 
-export type ServiceKind = "systemd" | "launchd" | "windows" | "none";
+type ServiceKind = "systemd" | "launchd" | "windows" | "none";
 
 export interface ServiceStatus {
   installed: boolean;

@@ -2,7 +2,7 @@
 import { START_TIMEOUT_S, STOP_GRACE_S, STOP_MARGIN_S } from "./limits.ts";
 import type { UnitProgram } from "./program.ts";
 
-export interface SystemdUnitOptions {
+interface SystemdUnitOptions {
   /** An absolute path. */
   program: string;
   environment: ReadonlyMap<string, string>;

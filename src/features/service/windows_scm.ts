@@ -107,7 +107,7 @@ export interface ScmService {
   pid?: number;
 }
 
-export interface NewScmService {
+interface NewScmService {
   display_name: string;
   description: string;
   command: string;

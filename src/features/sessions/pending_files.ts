@@ -8,7 +8,7 @@ import { SvcError } from "../../protocol/errors.ts";
 import type { SessionState } from "../../session/session_state.ts";
 import type { pendingFileSchema } from "./schemas.ts";
 
-export type PendingFile = z.output<ReturnType<typeof pendingFileSchema>>;
+type PendingFile = z.output<ReturnType<typeof pendingFileSchema>>;
 
 const FILES_MAX = 20;
 const FILE_BYTES_MAX = 512 * 1024;

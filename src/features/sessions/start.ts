@@ -3,7 +3,7 @@ import { SvcError } from "../../protocol/errors.ts";
 import type { SessionServices } from "./verbs.ts";
 import type { startParamsSchema } from "./schemas.ts";
 
-export type StartParams = z.output<ReturnType<typeof startParamsSchema>>;
+type StartParams = z.output<ReturnType<typeof startParamsSchema>>;
 
 /**
  * Starts a session, and sends its first message.

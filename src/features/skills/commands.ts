@@ -8,7 +8,7 @@ import { SvcError } from "../../protocol/errors.ts";
 import { BadMarkdown, parseMarkdown, textField } from "./front_matter.ts";
 import { type Owner, type Place, placesOf, Problems, textIn } from "./places.ts";
 
-export interface FoundCommand {
+interface FoundCommand {
   name: string;
   /** One line; may be empty. */
   description: string;

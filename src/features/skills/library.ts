@@ -8,7 +8,7 @@ import { expandCommand, findCommands } from "./commands.ts";
 import { directoriesIn, type Owner } from "./places.ts";
 import { findSkills } from "./skills.ts";
 
-export interface LibraryParts {
+interface LibraryParts {
   home: string;
   /** Absolute real paths that the session's tools cannot see. */
   hidden(session: Session): string[];

@@ -9,7 +9,7 @@ import { visibleLine } from "../../base/visible.ts";
 import { BadMarkdown } from "./front_matter.ts";
 
 /** Why a file cannot be used. */
-export interface Problem {
+interface Problem {
   path: string;
   message: string;
 }

@@ -4,7 +4,7 @@ import { verbsOf } from "../../verbs/define.ts";
 import { session_id } from "../../verbs/session_id.ts";
 import type { Library } from "./library.ts";
 
-export interface SkillServices {
+interface SkillServices {
   readonly hub: Hub;
   /** Loaded on first use. */
   library(): Promise<Library>;

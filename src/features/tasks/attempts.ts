@@ -18,7 +18,7 @@ export interface AttemptRecords {
   log(at: string, task_id: string, event: string, detail: string): void | Promise<void>;
 }
 
-export interface AttemptsParts {
+interface AttemptsParts {
   records: AttemptRecords;
   executors: ExecutorRegistry;
   log: Log;

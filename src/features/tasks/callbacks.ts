@@ -17,7 +17,7 @@ export class UndeliverableError extends Error {
   override name = "UndeliverableError";
 }
 
-export interface CallbacksParts {
+interface CallbacksParts {
   reports: Reports;
   /** Claims a callback; undefined when another process sends it. */
   take(

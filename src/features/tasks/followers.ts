@@ -1,7 +1,7 @@
 /** Clients that follow the logs of tasks. */
 import { FINAL_EVENTS, hasEnded, type TaskLogEntry, type TaskStatus } from "./task.ts";
 
-export interface Followed {
+interface Followed {
   since_seq: number;
   signal: AbortSignal;
   /** Oldest first; throws when there will be no more. */

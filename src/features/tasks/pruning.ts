@@ -4,7 +4,7 @@ import type { Log } from "../../os/log.ts";
 import type { ArtifactStore } from "./artifacts.ts";
 import type { TaskStore } from "./store.ts";
 
-export interface PruningParts {
+interface PruningParts {
   store: Pick<TaskStore, "prune">;
   artifacts: Pick<ArtifactStore, "remove">;
   log: Log;

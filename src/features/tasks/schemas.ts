@@ -3,7 +3,7 @@ import { EFFORTS } from "./efforts.ts";
 import { TASK_ID } from "./task_id.ts";
 
 export const task_id = () => z.string().regex(TASK_ID, "must have the shape t-<ULID>");
-export const task_status = () => z.enum(["queued", "running", "completed", "failed"]);
+const task_status = () => z.enum(["queued", "running", "completed", "failed"]);
 
 export const artifactSchema = () =>
   z.object({

@@ -122,7 +122,7 @@ export class TaskStore {
   /** Settles the tasks that an earlier daemon left running. @returns their number. */
   recover(now: number): number {
     return this.#db.transaction(() => {
-      const rows = this.#db.all(`SELECT ${STATE} FROM tasks WHERE status = 'running'`, {});
+      const rows = this.#db.all(`SELECT ${STATE} FROM tasks WHERE status = 'running'`);
       for (const row of rows) this.#take({ kind: "lost" }, stateOf(row), now);
       return rows.length;
     });
@@ -175,7 +175,6 @@ export class TaskStore {
         this.#db.run(
           `DELETE FROM task_log WHERE task_id IS NULL
              AND seq < (SELECT min(seq) FROM task_log WHERE task_id IS NOT NULL)`,
-          {},
         );
       }
       return ids;
@@ -239,17 +238,14 @@ export class TaskStore {
 
   counts(): Record<TaskStatus, number> {
     const counts = { queued: 0, running: 0, completed: 0, failed: 0 };
-    for (const row of this.#db.all("SELECT status, count(*) AS n FROM tasks GROUP BY status", {})) {
+    for (const row of this.#db.all("SELECT status, count(*) AS n FROM tasks GROUP BY status")) {
       counts[row.status as TaskStatus] = row.n as number;
     }
     return counts;
   }
 
   nextDue(): number | undefined {
-    const row = this.#db.get(
-      "SELECT min(not_before) AS due FROM tasks WHERE status = 'queued'",
-      {},
-    );
+    const row = this.#db.get("SELECT min(not_before) AS due FROM tasks WHERE status = 'queued'");
     return row?.due as number | null ?? undefined;
   }
 

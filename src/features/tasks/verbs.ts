@@ -32,7 +32,7 @@ export function saysSomething(request: { description?: string; query?: string })
   return request.description !== undefined || request.query !== undefined;
 }
 
-export const task_page = () =>
+const task_page = () =>
   z.object({ tasks: z.array(taskSchema()), next_cursor: z.string().optional() });
 /** Defines a list of tasks. The queue and hired work share one engine and so one list. */
 export function listVerb<const N extends string>(name: N) {

@@ -22,7 +22,7 @@ import { Transcript } from "../../session/transcript.ts";
 import { isTakenBack } from "../../session/undo_state.ts";
 import { FORMAT, type Header, headerSchema, type ImportParams } from "./file.ts";
 
-export interface ImportServices {
+interface ImportServices {
   readonly hub: Hub;
   models(): ModelRegistry;
   config(): Config;

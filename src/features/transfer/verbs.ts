@@ -6,7 +6,7 @@ import { verbsOf } from "../../verbs/define.ts";
 import { session_id } from "../../verbs/session_id.ts";
 import { importInputSchema } from "./file.ts";
 
-export interface TransferServices {
+interface TransferServices {
   readonly hub: Hub;
   models(): ModelRegistry;
   config(): Config;

@@ -9,7 +9,7 @@ import type { FileStore } from "./store.ts";
 import type { Undo } from "./undo.ts";
 import type { changedFileSchema, changesSchema } from "../../protocol/schemas/changes.ts";
 
-export type ChangedFile = z.output<ReturnType<typeof changedFileSchema>>;
+type ChangedFile = z.output<ReturnType<typeof changedFileSchema>>;
 
 type Counts = Pick<Changes, "files_changed" | "added" | "deleted">;
 

@@ -1,7 +1,7 @@
 /** The state of a directory's files in a store. */
 
 /** The usual permission bits of files. */
-export interface UsualModes {
+interface UsualModes {
   file: number;
   exec: number;
 }

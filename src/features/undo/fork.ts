@@ -13,7 +13,7 @@ import { isTakenBack } from "../../session/undo_state.ts";
 import { targetOf } from "../../session/undo_history.ts";
 import type { forkedSchema } from "./schemas.ts";
 
-export interface ForkOptions {
+interface ForkOptions {
   /** Copy only what was said before this message. */
   message_id?: string;
   title?: string;
@@ -21,7 +21,7 @@ export interface ForkOptions {
   worktree?(): Promise<string>;
 }
 
-export type Forked = z.output<ReturnType<typeof forkedSchema>>;
+type Forked = z.output<ReturnType<typeof forkedSchema>>;
 
 /**
  * Forks a session.

@@ -11,7 +11,7 @@ import { messageOf, SvcError } from "../../protocol/errors.ts";
 import type { FileDifference, KeptFile } from "./file_state.ts";
 import type { FileStore } from "./store.ts";
 
-export interface RestorePlace {
+interface RestorePlace {
   store: FileStore;
   /** The store's directory, which also gets the note. */
   dir: string;
@@ -21,7 +21,7 @@ export interface RestorePlace {
 }
 
 /** The content of the note. */
-export interface Restoration {
+interface Restoration {
   rewind_id: string;
   /** The current state. */
   from: string;
@@ -98,10 +98,9 @@ async function takeBack(
 ): Promise<void> {
   const { store, dir } = place;
   const intended = await store.differences(from, to, signal);
-  withFiles(place, (files) => {
-    intended.forEach(({ path }, n) => {
-      files.remove(path.slice(0, path.lastIndexOf("/") + 1) + temporaryOf(n));
-    });
+  const files = filesIn(place);
+  intended.forEach(({ path }, n) => {
+    files.remove(path.slice(0, path.lastIndexOf("/") + 1) + temporaryOf(n));
   });
   const { state } = await store.take(signal);
   const ours = new Map(intended.map((it) => [it.path, it.to]));
@@ -129,38 +128,26 @@ async function apply(
     .sort((one, other) => one < other ? 1 : -1);
   for (let at = 0; at < gone.length; at += AT_ONCE) {
     const some = gone.slice(at, at + AT_ONCE);
-    withFiles(place, (files) => {
-      for (const path of some) files.remove(path);
-      removeEmpty(files, some);
-    });
+    const files = filesIn(place);
+    for (const path of some) files.remove(path);
+    removeEmpty(files, some);
     await setImmediate();
   }
   const kept = numbered.filter((it) => it.to !== undefined);
   const content = kept.filter((it) => !hasSameContent(it));
-  withFiles(place, (files) => {
-    for (const it of kept) if (hasSameContent(it)) files.changeMode(it.path, it.to!.mode);
-  });
-  const files = exactFiles(place.workdir, place.hidden);
+  const files = filesIn(place);
+  for (const it of kept) if (hasSameContent(it)) files.changeMode(it.path, it.to!.mode);
   await place.store.read(content.map(({ to }) => to!.object), (bytes, at) => {
     const { path, to, n } = content[at];
-    write(files, path, to!, bytes, temporaryOf(n));
+    const { link, mode } = to!;
+    if (link) files.link(path, new TextDecoder().decode(bytes), temporaryOf(n));
+    else files.put(path, bytes, mode, temporaryOf(n));
   }, signal);
 }
 
 function hasSameContent({ from, to }: FileDifference): boolean {
   return from !== undefined && to !== undefined && from.object === to.object && !from.link &&
     !to.link;
-}
-
-function write(
-  files: ExactFiles,
-  path: string,
-  { link, mode }: KeptFile,
-  content: Uint8Array<ArrayBuffer>,
-  temporary: string,
-): void {
-  if (link) files.link(path, new TextDecoder().decode(content), temporary);
-  else files.put(path, content, mode, temporary);
 }
 
 /** Removes directories that became empty. */
@@ -175,8 +162,8 @@ function removeEmpty(files: ExactFiles, paths: readonly string[]): void {
   for (const directory of deepest) files.removeDirectory(directory);
 }
 
-function withFiles(place: RestorePlace, work: (files: ExactFiles) => void): void {
-  work(exactFiles(place.workdir, place.hidden));
+function filesIn({ workdir, hidden }: RestorePlace): ExactFiles {
+  return exactFiles(workdir, hidden);
 }
 
 /**
@@ -188,7 +175,7 @@ export function inTheWay(
 ): string[] {
   const added = differences.filter(({ from }) => from === undefined).map(({ path }) => path);
   const known = new Map(differences.map(({ path, from }) => [path, from]));
-  const files = exactFiles(place.workdir, place.hidden);
+  const files = filesIn(place);
   const looked = files.look(added);
   return added.filter((path, n) => isForeign(looked[n], path, known, files));
 }

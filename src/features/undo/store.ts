@@ -2,6 +2,7 @@
  * Stores states of a directory's files for one session, in svc's own git object store beside the
  * journal. A private index knows each file's size and times, so unchanged files are not read again.
  */
+import { Buffer } from "node:buffer";
 import { setImmediate } from "node:timers/promises";
 import { join } from "@std/path";
 import { exactFiles } from "../../jail/rooted_exact.ts";
@@ -20,20 +21,12 @@ import {
   noteMode,
   parseRaw,
 } from "./file_state.ts";
-import {
-  BatchReader,
-  decode,
-  joined,
-  lastLine,
-  type Lines,
-  parseLines,
-  splitNames,
-} from "./git_output.ts";
+import { BatchReader, decode, lastLine, type Lines, parseLines, splitNames } from "./git_output.ts";
 import { isSettled, lookOver } from "./look_over.ts";
 import { borrow, FILES, removeIfAny } from "./store_files.ts";
 import { makeStore, RECORD, runGit, SCAN, type StorePlace } from "./store_git.ts";
 
-export interface TakenState {
+interface TakenState {
   state: string;
   /** Whether it differs from the previous one. */
   changed: boolean;
@@ -50,7 +43,7 @@ interface Scan {
   unnamed: number;
 }
 
-export interface StoreLimits {
+interface StoreLimits {
   /** Larger files are excluded. */
   file_bytes: number;
   /** Larger directories have no states. */
@@ -431,7 +424,7 @@ export class FileStore {
     if (code !== 0) {
       throw new SvcError("internal", `git failed in the store of file states: ${lastLine(said)}`);
     }
-    return joined(chunks);
+    return Buffer.concat(chunks);
   }
 
   // ── its own files ────────────────────────────────────────────────────────────────────────────

@@ -37,7 +37,7 @@ export interface StorePlace {
 }
 
 /** A shell script in which `git` uses the store. */
-export interface StoreRun {
+interface StoreRun {
   script: string;
   /** `$1` and so on. */
   args?: readonly string[];

@@ -23,7 +23,7 @@ import type { rewindResultSchema } from "./schemas.ts";
 
 export type What = "files" | "conversation" | "both";
 
-export interface UndoParts {
+interface UndoParts {
   hub: Hub;
   ids: Ids;
   log: Log;
@@ -36,7 +36,7 @@ export interface UndoParts {
   hidden(workdir: string): readonly string[];
 }
 
-export interface RewindOptions {
+interface RewindOptions {
   message_id?: string;
   turn_id?: string;
   what: What;
@@ -47,7 +47,7 @@ export interface RewindOptions {
   by: string;
 }
 
-export type RewindResult = z.output<ReturnType<typeof rewindResultSchema>>;
+type RewindResult = z.output<ReturnType<typeof rewindResultSchema>>;
 
 interface Kept {
   store: FileStore;

@@ -6,7 +6,7 @@ const CHUNK_BYTES = 64 * 1024;
 /** In bytes. */
 const UNPACKED_MAX = 1024 * 1024 * 1024;
 
-export interface ExtractOptions {
+interface ExtractOptions {
   /** A `.tar.gz` or a `.zip`. */
   archive: string;
   /** The file's name in the archive. */

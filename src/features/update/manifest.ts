@@ -16,7 +16,7 @@ export const TARGETS = [
 export type Target = typeof TARGETS[number];
 
 /** In bytes. */
-export const ARCHIVE_MAX = 512 * 1024 * 1024;
+const ARCHIVE_MAX = 512 * 1024 * 1024;
 
 const AssetSchema = z.object({
   /** A later release may have systems that this version does not know. */
@@ -31,7 +31,7 @@ const AssetSchema = z.object({
 });
 
 /** Ignores unknown fields, so that later releases can add some. */
-export const ManifestSchema = z.object({
+const ManifestSchema = z.object({
   /** The version of this format. */
   schema: z.literal(1),
   version: z.string().regex(/^\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?$/),

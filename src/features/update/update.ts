@@ -112,7 +112,7 @@ export async function isWanted(
   return order !== 0;
 }
 
-export interface InstallOptions {
+interface InstallOptions {
   paths: HomePaths;
   /** As Deno names it. */
   target: string;

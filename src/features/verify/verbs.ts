@@ -5,7 +5,7 @@ import { place, type PlaceServices, workdirOf } from "../../verbs/workdir.ts";
 import type { Session } from "../../session/session.ts";
 import type { Sandbox, SandboxScope } from "../../jail/sandbox.ts";
 
-export interface VerifyServices extends PlaceServices {
+interface VerifyServices extends PlaceServices {
   /** @throws {Error} when the configured sandbox does not work */
   sandbox(): Promise<Sandbox>;
   /** What a command in a directory can see. */

@@ -11,7 +11,7 @@ import { OutputLines } from "./output_lines.ts";
 import { goText } from "./runners_other.ts";
 import { TestReport } from "./test_report.ts";
 
-export interface VerifyOptions {
+interface VerifyOptions {
   kind: Kind;
   /** Default: all. */
   packages?: readonly string[];

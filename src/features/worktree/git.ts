@@ -52,7 +52,7 @@ export interface GitOptions {
   answers?: readonly number[];
 }
 
-export interface GitResult {
+interface GitResult {
   code: number;
   stdout: string;
   stderr: string;

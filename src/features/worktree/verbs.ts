@@ -12,7 +12,7 @@ import {
   worktreeItemSchema,
 } from "./schemas.ts";
 
-export interface WorktreeServices extends PlaceServices {
+interface WorktreeServices extends PlaceServices {
   /** @throws {Error} when the configured sandbox does not work */
   sandbox(): Promise<Sandbox>;
 }

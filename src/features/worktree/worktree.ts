@@ -34,9 +34,9 @@ export { openWorktree, type WorktreeCall } from "./checkout.ts";
 export { diffWorktree, type FileChange, type WorktreeDiff } from "./diff.ts";
 export { type MergeResult, type MergeStrategy, mergeWorktree } from "./merge.ts";
 
-export type CreatedWorktree = z.output<ReturnType<typeof createdWorktreeSchema>>;
+type CreatedWorktree = z.output<ReturnType<typeof createdWorktreeSchema>>;
 
-export type WorktreeItem = z.output<ReturnType<typeof worktreeItemSchema>>;
+type WorktreeItem = z.output<ReturnType<typeof worktreeItemSchema>>;
 
 /** To write a checkout. */
 const CHECKOUT_MS = 600_000;

@@ -13,7 +13,7 @@ import { commit_name, type DeployTarget } from "../../tool_servers/deploy_target
 import type { Deliverable, Effort, Executor, TaskContext, TaskRequest } from "../task.ts";
 import { textDeliverable } from "./deliverable.ts";
 
-export interface DeployParts {
+interface DeployParts {
   /** From policy.yaml. */
   targets(): readonly DeployTarget[];
   env: Env;

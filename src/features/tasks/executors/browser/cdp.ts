@@ -8,7 +8,7 @@ import { LineSplitter } from "../../../../base/line_splitter.ts";
 // deno-lint-ignore no-explicit-any -- what a method answers is in Chromium's own description of it
 export type CdpResult = any;
 
-export class CdpError extends Error {
+class CdpError extends Error {
   override name = "CdpError";
 }
 

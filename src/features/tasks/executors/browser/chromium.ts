@@ -11,7 +11,7 @@ import type { Env } from "../../../../os/paths.ts";
 import { descendantsOf, killTree } from "../../../../os/process_tree.ts";
 import { Cdp } from "./cdp.ts";
 
-export interface ChromiumOptions {
+interface ChromiumOptions {
   program: string;
   /** The Debian wrapper starts programs itself. */
   path: string;

@@ -12,7 +12,7 @@ import { loadOverHttp } from "./http_page.ts";
 import { type Loaded, Page, type PageView } from "./page.ts";
 import { type BrowserRequest, readBrowserRequest } from "./request.ts";
 
-export interface BrowserParts {
+interface BrowserParts {
   env: Env;
   /** Real paths of the directories that sessions can write. */
   writable(): readonly string[];

@@ -11,7 +11,7 @@ import { EXCHANGED } from "../../../../jail/sandbox_alone.ts";
 import type { Egress } from "../../../../net/egress.ts";
 import type { Env } from "../../../../os/paths.ts";
 
-export interface CloneOptions {
+interface CloneOptions {
   /** An http or https URL, or an absolute path. */
   repo: string;
   ref?: string;

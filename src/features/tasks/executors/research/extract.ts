@@ -3,7 +3,7 @@ import { htmlToText } from "../../../../net/html_text.ts";
 import { startWorker } from "../../../../os/start.ts";
 import { Semaphore } from "../../../../base/semaphore.ts";
 
-export interface Article {
+interface Article {
   title: string;
   text: string;
 }

@@ -6,7 +6,7 @@ import type { TurnUsage } from "../../../../protocol/events.ts";
 import { type Claim, claimSchema } from "./claims.ts";
 import { quoteFinder, type Source } from "./source.ts";
 
-export interface WriterOptions {
+interface WriterOptions {
   model: Model;
   question: string;
   sources: readonly Source[];

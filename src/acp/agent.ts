@@ -1,7 +1,4 @@
-/**
- * svc as an agent of the Agent Client Protocol: editors that speak it drive the daemon's sessions.
- * A session belongs to the daemon; an editor that goes away leaves it there.
- */
+/** svc as an ACP agent: editors use the daemon's sessions, which stay when an editor closes. */
 import {
   agent,
   type AgentApp,
@@ -13,11 +10,11 @@ import {
 import { toSvcError, withHint } from "../protocol/errors.ts";
 import { Sessions, type SessionsOptions } from "./sessions.ts";
 
-export interface AcpAgentOptions extends SessionsOptions {
+interface AcpAgentOptions extends SessionsOptions {
   version: string;
 }
 
-/** Makes the agent; `connect` it to the editor's stream. */
+/** Returns the agent; `connect` it to the editor's stream. */
 export function acpAgent(options: AcpAgentOptions): AgentApp {
   const app = agent({ name: "svc" });
   let sessions: Sessions;
@@ -62,7 +59,7 @@ function introduction(version: string): InitializeResponse {
   };
 }
 
-/** What a verb refuses is told in the protocol's way. */
+/** Converts errors of verbs to those of the protocol. */
 async function answer<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

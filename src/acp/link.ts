@@ -1,28 +1,27 @@
-/** The way to the daemon's verbs: it comes back after a restart, and no event is missed. */
+/** A connection to the daemon's verbs that survives restarts without missing events. */
 import { SvcError } from "../protocol/errors.ts";
 import type { Args, Result, VerbName } from "../features/verb_types.ts";
 import type { EventParams, RpcClient } from "../client/rpc.ts";
 
-/** A subscriber that the daemon closed because it did not keep up begins again where it was. */
+/** The daemon ended a subscription that was too slow; it is resumed. */
 const NOT_KEPT_UP = "crash_recovery";
 
 interface LinkOptions {
   /**
-   * Connects to the daemon that runs, or brings one.
-   *
-   * @param again whether there was one before, which may be restarting.
+   * Connects to the daemon, or starts it.
+   * @param again whether there was one before, which may be restarting
    */
   connect(again: boolean): Promise<RpcClient>;
   onEvent(event: EventParams): void;
-  /** Whether someone waits for events, so that a lost connection is made again at once. */
+  /** Whether to reconnect at once, because someone waits for events. */
   awaited(): boolean;
-  /** It could not be made again. */
+  /** Reconnecting failed. */
   onLost(error: unknown): void;
 }
 
 export class DaemonLink {
   readonly #options: LinkOptions;
-  /** The last seq that was seen of each session that is followed. */
+  /** The last seq received, by followed session. */
   readonly #seen = new Map<string, number>();
   #rpc: Promise<RpcClient> | undefined;
   #had_one = false;
@@ -32,24 +31,23 @@ export class DaemonLink {
     this.#options = options;
   }
 
-  /** Calls a verb. @throws {SvcError} what the daemon answers, or that it was lost meanwhile. */
+  /** @throws {SvcError} the daemon's error, or that the connection was lost */
   async call<N extends VerbName>(method: N, ...params: Args<N>): Promise<Result<N>> {
     return await (await this.#connected()).call(method, ...params);
   }
 
-  /** As {@linkcode DaemonLink.call}, for a verb that is known only at run time. */
+  /** Like {@linkcode DaemonLink.call}, for a verb known only at run time. */
   async ask(method: string, params: Record<string, unknown>): Promise<unknown> {
     return await (await this.#connected()).ask(method, params);
   }
 
-  /** Has a session's events after a seq pushed, from now on and over every connection. */
+  /** Subscribes to a session's events after a seq, also after reconnecting. */
   async follow(session_id: string, since_seq: number): Promise<void> {
     const rpc = await this.#connected();
     this.#seen.set(session_id, since_seq);
     await this.#subscribe(rpc, session_id);
   }
 
-  /** Lets a session be. */
   forget(session_id: string): void {
     this.#seen.delete(session_id);
   }
@@ -62,7 +60,7 @@ export class DaemonLink {
   #connected(): Promise<RpcClient> {
     if (this.#rpc === undefined) {
       this.#rpc = this.#connect();
-      // Who calls is told; the next one tries again.
+      // The caller gets the error; the next call tries again.
       this.#rpc.catch(() => this.#rpc = undefined);
     }
     return this.#rpc;
@@ -103,7 +101,7 @@ export class DaemonLink {
     try {
       await rpc.call("session.subscribe", { session_id, since_seq, deltas: "session" });
     } catch (error) {
-      // A connection that breaks is followed by another one, which subscribes again.
+      // The next connection subscribes again.
       if (rpc.lost) return;
       if (!(error instanceof SvcError && error.code === "journal_trimmed")) throw error;
       const { current_seq } = await rpc.call("session.subscribe", {

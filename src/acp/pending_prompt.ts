@@ -1,7 +1,6 @@
 import { type PromptResponse, RequestError } from "@agentclientprotocol/sdk";
 import { stopReason } from "./updates.ts";
 
-/** How a turn ended, and where in its session. */
 export interface TurnEnd {
   seq: number;
   stop_reason: string;
@@ -18,13 +17,13 @@ export class PendingPrompt {
     return this.#done.promise;
   }
 
-  /** Its message has this seq: what ended before was another turn. */
+  /** Sets the seq of its message: earlier ends belong to other turns. */
   sent(seq: number): void {
     this.#sent_seq = seq;
     if (this.#end !== undefined) this.ended(this.#end);
   }
 
-  /** A turn has ended, maybe before it is known where in the session the message stands. */
+  /** Takes a turn's end, which may come before the message's seq is known. */
   ended(end: TurnEnd): void {
     this.#end = end;
     if (this.#sent_seq === undefined || end.seq < this.#sent_seq) return;
@@ -33,7 +32,6 @@ export class PendingPrompt {
     else this.failed(`the turn ended: ${end.error ?? end.stop_reason}`);
   }
 
-  /** A message was taken back. */
   withdrawn(seq: number): void {
     if (this.#sent_seq === seq) this.#done.resolve({ stopReason: "cancelled" });
   }

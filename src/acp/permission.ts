@@ -1,4 +1,4 @@
-/** The question whether a call may be made, in the words of the Agent Client Protocol. */
+/** Questions to the person, in the terms of ACP. */
 import type {
   CreateElicitationRequest,
   CreateElicitationResponse,
@@ -18,7 +18,6 @@ import {
 } from "../session/question.ts";
 import { type Call, diffOf, fenced, fileOf, textContent } from "./updates.ts";
 
-/** An approval that waits, as far as the editor is told of it. */
 export interface AskedApproval extends Question {
   approval_id: string;
   call_id: string;
@@ -30,14 +29,12 @@ const OPTIONS: PermissionOption[] = [
   { optionId: "allow_always", name: "Always allow", kind: "allow_always" },
   { optionId: "deny", name: "Deny", kind: "reject_once" },
 ];
-/** A file is read for its diff up to this size, in bytes. */
+/** The largest file for a diff, in bytes. */
 const DIFF_MAX = 1024 * 1024;
 
 /**
- * Puts an approval as a question.
- *
- * @param call what it is about, where that is a call of a tool; what stands in the file that it
- * writes is kept in it.
+ * Converts an approval. @param call the tool call; the old content of the file that it writes is
+ * stored in it
  */
 export function question(
   sessionId: string,
@@ -51,7 +48,7 @@ export function question(
       toolCallId: asked.call_id,
       title: exactLine(asked.reason),
       status: "pending",
-      // A diff is drawn by the editor as it likes; the text beside it hides nothing.
+      // The editor draws the diff, but the text beside it hides nothing.
       content: [...call ? diffOf(call) : [], textContent(fenced(questionText(asked)))],
     },
     options: OPTIONS.map((it) =>
@@ -60,7 +57,7 @@ export function question(
   };
 }
 
-/** What the person has decided, in the words of `session.approve`. */
+/** Returns the decision for `session.approve`. */
 export function decisionOf({ outcome }: RequestPermissionResponse): string {
   return outcome.outcome === "selected" ? outcome.optionId : "deny";
 }
@@ -72,10 +69,9 @@ const DONE = "done";
 const SKIP: PermissionOption = { optionId: "skip", name: "Skip", kind: "reject_once" };
 
 /**
- * Puts a question of the model. The protocol's permissions have buttons only: where several options
- * may be chosen, it is put again until the person is done.
- *
- * @param chosen the labels that were chosen so far
+ * Converts a model's question to buttons, all that ACP permissions have. With several choices it is
+ * asked again until the person is done.
+ * @param chosen the labels so far
  */
 export function personQuestion(
   sessionId: string,
@@ -109,7 +105,7 @@ export function personQuestion(
   };
 }
 
-/** What a button means: the chosen label, that the person is done, or that the question is skipped. */
+/** Returns the chosen label, or whether the person is done or skips. */
 export function chosenOf(
   { outcome }: RequestPermissionResponse,
   { options }: PersonQuestion,
@@ -120,7 +116,7 @@ export function chosenOf(
   return label === undefined ? "skip" : { label };
 }
 
-/** Puts a question of the model as a form, for editors that have them. */
+/** Converts a model's question to a form, for editors that support forms. */
 export function personForm(
   sessionId: string,
   toolCallId: string,
@@ -143,7 +139,7 @@ export function personForm(
   return { mode: "form", sessionId, toolCallId, message: exact(question), requestedSchema };
 }
 
-/** What a form was filled with; undefined when the question was skipped. */
+/** Returns a form's answer; undefined if the question was skipped. */
 export function formAnswer(
   response: CreateElicitationResponse,
 ): PersonAnswer | undefined {
@@ -154,7 +150,7 @@ export function formAnswer(
   return chosen.length === 0 && !("text" in words) ? undefined : { chosen, ...words };
 }
 
-/** What stands in a file; undefined where there is none, or none that is small text. */
+/** Undefined unless it is a small text file. */
 function textOf(workdir: string, path: string): string | undefined {
   try {
     return readUntrusted(workdir, (files) => files.text(path, DIFF_MAX));

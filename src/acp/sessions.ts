@@ -1,4 +1,4 @@
-/** The sessions that one editor has open. */
+/** The open sessions of one editor. */
 import type { Params } from "../features/verb_types.ts";
 import {
   type AgentContext,
@@ -42,33 +42,32 @@ import {
 import { PendingPrompt, type TurnEnd } from "./pending_prompt.ts";
 
 export interface SessionsOptions {
-  /** As of {@linkcode DaemonLink}. */
+  /** See {@linkcode DaemonLink}. */
   connect(again: boolean): Promise<RpcClient>;
-  /** Parameters of `session.start` that the editor does not choose. */
+  /** Settings that the editor does not choose. */
   start: Pick<Params<"session.start">, "model" | "approval">;
-  /** Says what the person should know, where editors show an agent's log. */
+  /** Shows a notice in the editor's log. */
   notice(text: string): void;
 }
 
-/** Updates that may wait for an editor that does not read. */
+/** Of an editor that does not read. */
 const WAITING_MAX = 20_000;
-/** Characters of what was said that a piece of text may belong to. */
+/** In characters: an escape may be split between pieces of text. */
 const CONTEXT = 64;
 
-/** A session that the editor has open. */
 interface Open {
   workdir: string;
   view: View;
   waiting: Set<PendingPrompt>;
-  /** Those that the editor was told of. */
+  /** Calls that the editor knows. */
   calls: WeakMap<ToolItem, Call>;
-  /** What the editor was asked, to be taken back when someone else decides. */
+  /** Open questions, cancelled when someone else decides. */
   asked: Map<string, AbortController>;
-  /** Approvals requested up to this seq were asked when it was opened, as far as they waited. */
+  /** Approvals up to this seq were already asked. */
   asked_seq: number;
-  /** `client_message_id` of what the editor itself has sent. */
+  /** `client_message_id` of the editor's own messages. */
   own: Set<string>;
-  /** The end of what the agent has said. */
+  /** The end of the agent's text. */
   said: string;
 }
 
@@ -87,7 +86,7 @@ export class Sessions {
   readonly #closeConnection: (error: unknown) => void;
   readonly #link: DaemonLink;
   readonly #open = new Map<string, Open>();
-  /** Whether the editor shows forms. */
+  /** Whether the editor supports forms. */
   #forms = false;
   #unsent = 0;
 
@@ -107,7 +106,7 @@ export class Sessions {
     });
   }
 
-  /** Takes what the editor says that it can do. */
+  /** Takes the editor's capabilities. */
   introduced({ elicitation }: ClientCapabilities): void {
     this.#forms = Boolean(elicitation?.form);
   }
@@ -121,7 +120,7 @@ export class Sessions {
     return { sessionId: session_id };
   }
 
-  /** Opens a session that is there already, and tells what was said in it. */
+  /** Opens an existing session and shows its conversation. */
   async load({ sessionId, mcpServers }: Settings & Where): Promise<Record<string, never>> {
     this.#mention(mcpServers);
     await this.#goOn(sessionId, await this.#resumed(sessionId), () => true);
@@ -130,7 +129,7 @@ export class Sessions {
 
   /** Opens a session whose conversation the editor has. */
   async resume({ sessionId }: Where): Promise<Record<string, never>> {
-    // It may have begun after the editor had left.
+    // A call may have begun after the editor closed.
     const runs = (item: Item) => item.kind === "tool" && item.outcome === undefined;
     await this.#goOn(sessionId, await this.#resumed(sessionId), runs);
     return {};
@@ -173,20 +172,19 @@ export class Sessions {
 
   async cancel(session_id: string): Promise<void> {
     const asked = [...this.#open.get(session_id)?.asked.values() ?? []];
-    // What the editor has sent meanwhile ends too.
+    // Also takes back what the editor sent meanwhile.
     await this.#link.call("session.withdraw", { session_id }).catch(() => {});
     await this.#link.call("session.cancel", { session_id }).catch(() => {});
     for (const controller of asked) controller.abort();
   }
 
-  /** Closes a session for the editor; in the daemon it stays. */
+  /** Closes a session in the editor, but not in the daemon. */
   async leave(session_id: string): Promise<Record<string, never>> {
     if (this.#open.has(session_id)) await this.cancel(session_id);
     this.#drop(session_id);
     return {};
   }
 
-  /** Ends a session for good. */
   async end(session_id: string): Promise<Record<string, never>> {
     await this.#link.call("session.kill", { session_id });
     this.#drop(session_id);
@@ -213,7 +211,7 @@ export class Sessions {
     this.#open.delete(session_id);
   }
 
-  /** Has a session run, and reads what was said in it. */
+  /** Resumes a session and reads its conversation. */
   async #resumed(session_id: string): Promise<Conversation> {
     const { state, workdir } = await this.#link.call("session.get", { session_id });
     if (state === "paused") await this.#link.call("session.resume", { session_id });
@@ -222,9 +220,8 @@ export class Sessions {
   }
 
   /**
-   * Follows a session from where its conversation was read, and asks what waits for an answer.
-   *
-   * @param tells whether the editor is shown an item of the conversation
+   * Follows a session after its conversation, and asks pending questions.
+   * @param tells whether to show an item of the conversation
    */
   async #goOn(
     session_id: string,
@@ -325,7 +322,7 @@ export class Sessions {
         return;
       }
       case "note":
-        // It stands for a part of the conversation.
+        // It replaces a part of the conversation.
         if (item.topic === "summary") this.#tell(session_id, said("user", item.text));
         else this.#options.notice(visibleLine(item.text));
     }
@@ -353,13 +350,13 @@ export class Sessions {
     if (outcome.attachments !== undefined) this.#showImages(session_id, call, outcome);
   }
 
-  /** Shows the images of a call that has ended, once they are read. */
+  /** Adds the images of an ended call once they are read. */
   async #showImages(session_id: string, call: Call, result: ToolOutcome): Promise<void> {
     const images: ToolCallContent[] = [];
     for (const { hash, media_type: mimeType } of result.attachments ?? []) {
       if (!mimeType.startsWith("image/")) continue;
       const read = this.#link.call("session.attachment", { session_id, hash });
-      // Without it, the output still has its line.
+      // The output still has a line about it.
       const found = await read.catch(() => undefined);
       if (found === undefined) continue;
       images.push({ type: "content", content: { type: "image", mimeType, data: found.data } });
@@ -384,7 +381,7 @@ export class Sessions {
       const shown = await shownDigest(asked);
       await this.#link.ask(verb, { session_id, approval_id, ...params, shown });
     } catch (error) {
-      // Someone else has decided, or the turn is cancelled: there is nothing left to ask.
+      // If aborted, someone else decided, or the turn was cancelled.
       if (!controller.signal.aborted) this.#options.notice(messageOf(error));
     } finally {
       open.asked.delete(approval_id);
@@ -447,7 +444,7 @@ export class Sessions {
   }
 }
 
-/** What was said in a session up to `seq`. */
+/** A conversation up to `seq`. */
 interface Conversation extends SoFar {
   workdir: string;
   seq: number;
@@ -457,7 +454,7 @@ function callOf({ calls }: Open, item: Item): Call | undefined {
   return item.kind === "tool" ? calls.get(item) : undefined;
 }
 
-/** A session as it is opened; what the editor waits for since it opened it before goes on. */
+/** A new state; prompts that already wait are kept. */
 function newlyOpen(workdir: string, before?: Open): Open {
   for (const controller of before?.asked.values() ?? []) controller.abort();
   return {

@@ -1,4 +1,4 @@
-/** What happens in a session, in the words of the Agent Client Protocol. */
+/** Converts a session's events to ACP updates. */
 import { changesOf } from "../base/edits/changes.ts";
 import type {
   ContentBlock,
@@ -29,19 +29,18 @@ const KINDS: Readonly<Record<string, ToolKind>> = {
 
 const PLAN_STATUS = { pending: "pending", doing: "in_progress", done: "completed" } as const;
 
-/** A call of a tool, as far as it is known. */
 export interface Call {
   call_id: string;
   tool: string;
   args: unknown;
   workdir: string;
-  /** What stood in the file before, of a call that writes one. */
+  /** The file's old content, for a call that writes one. */
   before?: string;
-  /** The editor was told that it has ended. */
+  /** Whether the editor knows that it has ended. */
   ended?: boolean;
 }
 
-/** How a turn ended, as `session/prompt` answers; undefined for one that failed. */
+/** Returns the answer of `session/prompt`; undefined for a failed turn. */
 export function stopReason(stop_reason: string): StopReason | undefined {
   const reasons: Record<string, StopReason> = {
     ok: "end_turn",
@@ -55,18 +54,16 @@ export function stopReason(stop_reason: string): StopReason | undefined {
   return reasons[stop_reason];
 }
 
-/** What a person said, or an agent. @param before what it goes on with. */
+/** @param before the text that it continues */
 export function said(role: "user" | "agent", text: string, before?: string): SessionUpdate {
   const shown = visible(text, { before });
   return { sessionUpdate: `${role}_message_chunk`, content: { type: "text", text: shown } };
 }
 
-/** A piece of what the model thought before its answer. */
 export function thought(text: string): SessionUpdate {
   return { sessionUpdate: "agent_thought_chunk", content: { type: "text", text: visible(text) } };
 }
 
-/** A plan as it stands. */
 export function planned(steps: readonly PlanStep[]): SessionUpdate {
   return {
     sessionUpdate: "plan",
@@ -78,7 +75,6 @@ export function planned(steps: readonly PlanStep[]): SessionUpdate {
   };
 }
 
-/** A call that begins. */
 export function callStarted(call: Call): SessionUpdate {
   return {
     sessionUpdate: "tool_call",
@@ -92,12 +88,11 @@ export function callStarted(call: Call): SessionUpdate {
   };
 }
 
-/** A call that goes on with its turn, after it had counted as ended. */
+/** For a call that counted as ended and continues. */
 export function callGoesOn({ call_id }: Call): SessionUpdate {
   return { sessionUpdate: "tool_call_update", toolCallId: call_id, status: "in_progress" };
 }
 
-/** A call that has ended. */
 export function callEnded(
   call: Call,
   { ok, output }: Pick<ToolOutcome, "ok" | "output">,
@@ -113,13 +108,13 @@ export function callEnded(
   };
 }
 
-/** The file that a call is about, if it is about one. */
+/** Returns the file that a call is about, if any. */
 export function fileOf({ args, workdir }: Call): string | undefined {
   const { path } = (args ?? {}) as { path?: unknown };
   return typeof path === "string" ? join(workdir, path) : undefined;
 }
 
-/** What a call changes in its file; nothing for one that changes none. */
+/** Returns the changes of a call, if any. */
 export function diffOf(call: Call): ToolCallContent[] {
   return changesOf(call.tool, call.args).map(({ path, before, after }) => ({
     type: "diff",
@@ -134,27 +129,26 @@ function locationsOf(call: Call): { path: string }[] {
   return path === undefined ? [] : [{ path }];
 }
 
-/** Text beside a call. */
 export function textContent(text: string): ToolCallContent {
   return { type: "content", content: { type: "text", text } };
 }
 
-/** Output as a block of Markdown, whatever backticks are in it. */
+/** Fences output as Markdown, whatever backticks it contains. */
 export function fenced(output: string): string {
   const longest = Math.max(2, ...[...output.matchAll(/`+/g)].map(([run]) => run.length));
   const fence = "`".repeat(longest + 1);
   return `${fence}\n${output}\n${fence}`;
 }
 
-/** A message as `session.send` takes it. */
+/** The parameters of `session.send`. */
 export interface Prompt {
   text: string;
   attachments: { data: string; name?: string }[];
 }
 
 /**
- * A prompt as one message: files that are mentioned by their paths, text that is embedded in full,
- * images and documents as attachments.
+ * Converts a prompt: links become paths, embedded text is included, images and documents are
+ * attached.
  */
 export function promptOf(blocks: readonly ContentBlock[]): Prompt {
   const attachments: Prompt["attachments"] = [];

@@ -1,6 +1,6 @@
 /**
- * Whether the desktop starts at login: a setting of its own, whatever starts the daemon (product.md,
- * Desktop sidecar discovery 7).
+ * Whether the desktop starts at login, independent of the daemon (product.md, Desktop sidecar
+ * discovery 7).
  */
 import { dirname, join } from "@std/path";
 import { SvcError } from "../protocol/errors.ts";
@@ -8,24 +8,23 @@ import { atomicWrite, exists } from "../os/files.ts";
 import type { Env } from "../os/paths.ts";
 import { runProgram } from "../os/program.ts";
 
-/** The setting, as a system keeps it. */
-export interface Autostart {
-  /** Where it is kept: a file, or a key of the registry. */
+interface Autostart {
+  /** A file, or a registry key. */
   place: string;
   enabled(): Promise<boolean>;
   enable(): Promise<void>;
-  /** Does nothing where it is not enabled. */
+  /** Does nothing if it is not enabled. */
   disable(): Promise<void>;
 }
 
-export interface AutostartOptions {
+interface AutostartOptions {
   env: Env;
   /** The command that starts the desktop. */
   argv: readonly string[];
   os?: typeof Deno.build.os;
 }
 
-/** @throws {SvcError} not_found when the person's home is unknown. */
+/** @throws {SvcError} not_found when the person's home is unknown */
 export function autostart({ env, argv, os = Deno.build.os }: AutostartOptions): Autostart {
   if (os === "windows") return runKey(argv);
   const home = env("HOME");
@@ -52,7 +51,7 @@ function inFile(path: string, text: () => string | Promise<string>): Autostart {
   };
 }
 
-/** An entry of the freedesktop.org Desktop Application Autostart Specification. */
+/** Returns an entry of the freedesktop.org Desktop Application Autostart Specification. */
 export function desktopEntry(argv: readonly string[]): string {
   return `[Desktop Entry]
 Type=Application
@@ -64,14 +63,14 @@ X-GNOME-Autostart-enabled=true
 `;
 }
 
-/** An argument in an Exec key (Desktop Entry Specification, The Exec key). */
+/** Quotes an argument (Desktop Entry Specification, The Exec key). */
 function quoteExec(arg: string): string {
-  // Quoted first, then escaped as any string of the file; a % would be a field code.
+  // Quoted first, then escaped like any string; a % would start a field code.
   const quoted = `"${arg.replace(/["`$\\]/g, "\\$&")}"`;
   return quoted.replaceAll("\\", "\\\\").replaceAll("%", "%%");
 }
 
-/** A launchd agent that is run once at login (launchd.plist(5)). */
+/** Returns a launchd agent that runs once at login (launchd.plist(5)). */
 export async function launchAgent(argv: readonly string[]): Promise<string> {
   const { build } = await import("plist");
   return `${
@@ -106,7 +105,7 @@ function runKey(argv: readonly string[]): Autostart {
   };
 }
 
-/** Arguments as CommandLineToArgvW takes them apart again. */
+/** Quotes arguments for CommandLineToArgvW. */
 export function commandLine(argv: readonly string[]): string {
   return argv.map((arg) => `"${arg.replace(/(\\*)("|$)/g, "$1$1$2").replaceAll('"', '\\"')}"`)
     .join(" ");

@@ -1,6 +1,6 @@
 /**
- * The desktop shell: finds a daemon or brings one, shows the app, and lets go of both at the end
- * (product.md, Desktop sidecar discovery).
+ * The desktop shell: finds or starts a daemon, and shows the app (product.md, Desktop sidecar
+ * discovery).
  */
 import { delay } from "@std/async";
 import { type DaemonHandle, findDaemon, letGo, startSidecar } from "../client/daemon_handle.ts";
@@ -8,44 +8,43 @@ import { readDiscovery } from "../client/discovery.ts";
 import type { Program } from "../client/own_program.ts";
 import { messageOf } from "../protocol/errors.ts";
 
-/** How often the discovery file is looked at for a daemon that has moved. */
+/** How often the discovery file is checked for a moved daemon. */
 const LOOK_MS = 2_000;
-/** A sidecar that stopped in order may be followed by another daemon within this time. */
+/** How long a successor may take after a sidecar stopped normally. */
 const SUCCESSOR_MS = 3_000;
 const SUCCESSOR_LOOK_MS = 100;
-/** A sidecar that lives shorter than this counts as one that does not work. */
+/** A sidecar that ends sooner counts as broken. */
 const SHORT_LIFE_MS = 10_000;
 const SHORT_LIVES_MAX = 3;
 
-/** What shows the app. */
 export interface AppView {
-  /** Resolves when the person has closed it. */
+  /** Resolves when the person closes it. */
   closed: Promise<void>;
   /** Shows the app at another address. */
   show(url: string): Promise<void>;
   close(): Promise<void>;
 }
 
-export interface ShellOptions {
-  /** Of `daemon.json`. */
+interface ShellOptions {
+  /** The path of `daemon.json`. */
   discovery_path: string;
   /** The bundled daemon. */
   program: Program;
-  /** Shows the app of a daemon that was found or brought. */
+  /** Shows the app of a daemon. */
   open(handle: DaemonHandle): AppView | Promise<AppView>;
-  /** Resolves when the person wants to leave otherwise than by closing the window. */
+  /** Resolves when the person quits without closing the window. */
   asked: Promise<void>;
-  /** Says what the person should know. */
+  /** Shows a notice. */
   tell(text: string): void;
 }
 
-/** Why the shell stops waiting: something of these has happened. */
+/** Why the shell stops waiting. */
 type Change = "closed" | "asked" | "lost" | "moved";
 
 export class DesktopShell {
   readonly #options: ShellOptions;
   #handle: DaemonHandle | undefined;
-  /** When the daemon at hand was taken up, in the monotonic clock's milliseconds. */
+  /** The monotonic time in milliseconds at which the current daemon was taken up. */
   #since = 0;
   #short_lives = 0;
 
@@ -55,8 +54,7 @@ export class DesktopShell {
 
   /**
    * Runs until the app is closed.
-   *
-   * @throws {SvcError} when there is no daemon and none starts, or the app cannot be shown.
+   * @throws {SvcError} when no daemon starts, or the app cannot be shown
    */
   async run(): Promise<void> {
     const { open } = this.#options;
@@ -86,14 +84,13 @@ export class DesktopShell {
     try {
       return await startSidecar(program);
     } catch (error) {
-      // Another client's daemon was faster.
+      // Another client started a daemon first.
       const other = await findDaemon(discovery_path);
       if (other === undefined) throw error;
       return other;
     }
   }
 
-  /** Waits for the next thing that asks for something to be done. */
   async #nextChange(view: AppView): Promise<Change> {
     const waiting = new AbortController();
     const { child } = this.#handle!;
@@ -108,7 +105,7 @@ export class DesktopShell {
     }
   }
 
-  /** Resolves when the discovery file tells of another daemon than the one at hand. */
+  /** Resolves when the discovery file names another daemon. */
   async #moved(signal: AbortSignal): Promise<Change> {
     for (;;) {
       await delay(LOOK_MS, { signal }).catch(() => {});
@@ -118,16 +115,16 @@ export class DesktopShell {
     }
   }
 
-  /** Goes over to the daemon that the discovery file tells of. */
+  /** Switches to the daemon in the discovery file. */
   async #follow(view: AppView): Promise<void> {
     const found = await findDaemon(this.#options.discovery_path);
     if (found !== undefined) await this.#takeUp(found, view);
   }
 
-  /** The sidecar has ended by itself: goes over to its successor, or starts it again. */
+  /** Replaces a sidecar that ended: by its successor, or by a new one. */
   async #replace(view: AppView): Promise<void> {
     const { token, url, child } = this.#handle!;
-    // What is left of it until there is another one: an address where nothing answers.
+    // Until then, nothing answers at this address.
     this.#handle = { mode: "external", url, token };
     const { success } = await child!.ended;
     const successor = await this.#successor(success ? SUCCESSOR_MS : 0);
@@ -155,7 +152,7 @@ export class DesktopShell {
     }
   }
 
-  /** A page finds a daemon at its own address by itself; at another one it is shown anew. */
+  /** A page reconnects at the same address by itself; a new one must be shown. */
   async #takeUp(handle: DaemonHandle, view: AppView): Promise<void> {
     const moved = handle.url !== this.#handle!.url;
     this.#handle = handle;

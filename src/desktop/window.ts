@@ -1,4 +1,4 @@
-/** The app in a window of its own: a browser in app mode, with a profile that is the shell's. */
+/** The app in its own window: a browser in app mode with its own profile. */
 import { delay } from "@std/async";
 import { join } from "@std/path";
 import { SvcError } from "../protocol/errors.ts";
@@ -8,17 +8,16 @@ import { Tail } from "../base/tail.ts";
 import { within } from "../base/within.ts";
 import { startProgram } from "../os/start.ts";
 
-/** How long a browser may take to close its windows. */
+/** To close its windows. */
 const CLOSE_MS = 3_000;
-/** How often a browser that is not a child is looked at. */
+/** How often a browser that is not a child is checked. */
 const LOOK_MS = 500;
 
-export interface WindowOptions {
-  /** The browser's program. */
+interface WindowOptions {
   program: string;
-  /** The PATH that it is given; else that of this process. */
+  /** Default: that of this process. */
   path?: string;
-  /** Directory of its profile. */
+  /** The directory of its profile. */
   profile: string;
 }
 
@@ -31,9 +30,8 @@ export class AppWindow {
   readonly #child: Deno.ChildProcess;
   readonly #said: Tail;
   /**
-   * Resolves when the browser has closed its last window of this profile.
-   *
-   * @throws {SvcError} internal when it could not show one.
+   * Resolves when the profile's last window is closed.
+   * @throws {SvcError} internal when none could be shown
    */
   readonly closed: Promise<void>;
 
@@ -43,7 +41,7 @@ export class AppWindow {
       args: switches(url, options.profile),
       env: pathOf(options),
       cwd: "/",
-      // Ctrl-C is the shell's to answer.
+      // The shell handles Ctrl-C.
       detached: true,
       stdin: "null",
       stdout: "null",
@@ -53,7 +51,7 @@ export class AppWindow {
     this.closed = this.#follow();
   }
 
-  /** Shows another address, in a window of the same browser. */
+  /** Shows another address in the same browser. */
   async show(url: string): Promise<void> {
     const { program, profile } = this.#options;
     await startProgram("the window", program, {
@@ -66,7 +64,6 @@ export class AppWindow {
     }).status;
   }
 
-  /** Closes the browser's windows. */
   async close(): Promise<void> {
     const pid = this.#owner() ?? this.#child.pid;
     signalGroup(pid, "SIGTERM");
@@ -85,11 +82,11 @@ export class AppWindow {
         hint: "`svc open` opens the app in your own browser",
       });
     }
-    // A browser that had this profile open already has taken the window over.
+    // A browser that already used this profile has taken over the window.
     for (let pid; (pid = this.#owner()) !== undefined && isAlive(pid);) await delay(LOOK_MS);
   }
 
-  /** The process that has the profile open; undefined where the system does not tell. */
+  /** The process with the profile; undefined if unknown. */
   #owner(): number | undefined {
     try {
       // A link to `<host>-<pid>`.
@@ -110,26 +107,24 @@ function switches(url: string, profile: string): string[] {
     "--class=svc",
     "--no-first-run",
     "--no-default-browser-check",
-    // Nothing of the person's goes anywhere from here, and nothing has to be unlocked for it.
+    // Sends nothing of the person's, and needs nothing unlocked.
     "--disable-sync",
     "--disable-background-networking",
     "--disable-component-update",
     "--password-store=basic",
     "--use-mock-keychain",
-    // Chromium's own sandbox refuses to work for root.
+    // Chromium's own sandbox does not work for root.
     ...(Deno.uid() === 0 ? ["--no-sandbox"] : []),
   ];
 }
 
 /**
- * Where the browser keeps the profile of the app's window.
- *
- * @param dir of the desktop shell's files.
- * @param home the person's home.
+ * Returns the directory of the browser's profile.
+ * @param dir the desktop shell's files
  */
 export function profileDir(program: string, dir: string, home: string | undefined): string {
   const snap = program.match(/^\/snap\/bin\/([^/]+)$/)?.[1];
-  // A snap sees no hidden directory of the home but its own.
+  // A snap sees no hidden directory in the home but its own.
   if (snap !== undefined && home !== undefined) return join(home, "snap", snap, "common", "svc");
   return join(dir, "profile");
 }

@@ -1,4 +1,4 @@
-/** A running agent of the Agent Client Protocol: one process and one conversation. */
+/** A running ACP agent: one process with one conversation. */
 import {
   type AnyMessage,
   client,
@@ -19,13 +19,12 @@ import { messageOf, SvcError } from "../../protocol/errors.ts";
 import { within } from "../../base/within.ts";
 import type { AgentRequests } from "./requests.ts";
 
-/** The time within which an agent must introduce itself. */
+/** To introduce itself. */
 const START_MS = 30_000;
-/** The time that an agent has to stop its turn before it is ended. */
+/** To stop a turn, before the agent is ended. */
 const CANCEL_MS = 5_000;
 
-/** Receives an agent's updates and requests during one turn. */
-export interface TurnSide {
+interface TurnSide {
   requests: AgentRequests;
   update(update: SessionUpdate): void;
 }
@@ -43,10 +42,9 @@ export class Agent {
   }
 
   /**
-   * Starts an agent and a conversation with it.
-   *
-   * @param workdir its working directory, an absolute path
-   * @throws {SvcError} internal when it does not start, or does not speak the protocol
+   * Starts an agent and a conversation.
+   * @param workdir an absolute path
+   * @throws {SvcError} internal when it does not start or does not speak the protocol
    */
   static async open(
     transport: StdioTransport,
@@ -66,19 +64,17 @@ export class Agent {
     }
   }
 
-  /** Whether its process has ended. */
   get gone(): boolean {
     return this.#transport.ended !== undefined;
   }
 
-  /** What a prompt can have beside text. */
+  /** Content types in a prompt besides text. */
   get takes(): PromptCapabilities {
     return this.#takes;
   }
 
   /**
-   * Sends a prompt and waits for the end of the answer.
-   *
+   * Sends a prompt and waits for the answer.
    * @param signal stops the answer; an agent that does not stop is ended
    * @throws {Error} when the agent fails or has ended
    */
@@ -108,7 +104,7 @@ export class Agent {
     }
   }
 
-  /** Ends its process with everything that it started. */
+  /** Ends its process tree. */
   async close(): Promise<void> {
     this.#connection.close();
     await this.#transport.close();
@@ -154,7 +150,7 @@ export class Agent {
   }
 }
 
-/** Returns a program's input and output in the form that the protocol's library needs. */
+/** Adapts a transport to the protocol's library. */
 function streamOf(transport: StdioTransport): Stream {
   return {
     readable: new ReadableStream<AnyMessage>({

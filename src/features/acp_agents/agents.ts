@@ -1,7 +1,7 @@
 /**
- * Runs the sessions whose turns an agent of the Agent Client Protocol answers. The agent runs in
- * the sandbox of commands; its requests go through the tools of every session. The session's
- * journal is its memory: an agent that was ended receives the conversation again.
+ * Runs sessions whose turns an ACP agent answers. The agent runs in the sandbox of commands, and
+ * its requests use the session's tools. The journal is its memory: a new agent gets the
+ * conversation.
  */
 import { criticised, type TurnParts } from "../../agent/loop.ts";
 import type { Checkout } from "../../jail/git_around.ts";
@@ -20,32 +20,31 @@ import { promptOf } from "./prompt.ts";
 import { AgentRequests } from "./requests.ts";
 import { TurnEvents } from "./turn_events.ts";
 
-export interface AgentsOptions extends TurnParts {
-  /** Returns `[acp]` of daemon.toml. */
+interface AgentsOptions extends TurnParts {
+  /** `[acp]` of daemon.toml. */
   entries(): Readonly<Record<string, AcpEntry>>;
   env: Env;
   log: Log;
   version: string;
   sandbox(): Promise<Sandbox>;
   scope(workdir: string): SandboxScope;
-  /** What commands of the person's own sessions may know of the checkout around a directory. */
+  /** What commands of trusted sessions may see of the checkout around a directory. */
   checkout(workdir: string): Checkout;
-  /** Has what an agent writes itself named; the function that it returns ends that. */
+  /** Reports the agent's own writes until the returned function is called. */
   watchWrites(session: Session): Promise<() => Promise<void>>;
-  /** The built-in tools. */
   tools: readonly Tool[];
   readText(path: string, scope: ToolScope): Promise<ToolOutcome>;
   new_call_id(): string;
 }
 
-/** An idle agent is ended after this time, in milliseconds. */
+/** How long an idle agent is kept. */
 const IDLE_MS = 10 * 60_000;
-/** What an agent is told first in a session that asks. */
+/** Precedes the first prompt in a session that asks. */
 const ASKS = "In this session, your own process cannot write in the working directory. To change " +
   "a file, write it through the client, or ask permission with the whole diff: the client then " +
   "writes what the person allows. If your own write fails after that with EROFS, the file has its " +
   "new content all the same; do not write it again.\n\n";
-/** The longest message from an agent that is read, in bytes. */
+/** In bytes. */
 const MESSAGE_MAX = 16 * 1024 * 1024;
 
 interface Hosted {
@@ -54,9 +53,8 @@ interface Hosted {
   idle?: ReturnType<typeof setTimeout>;
   /** Whether it cannot write to the session's directory itself. */
   read_only: boolean;
-  /** Ends the watch on what it writes itself. */
   endWatch(): Promise<void>;
-  /** The cost that it has reported, in USD. */
+  /** Reported so far. */
   usd: number;
 }
 
@@ -68,7 +66,6 @@ export class Agents {
     this.#options = options;
   }
 
-  /** Runs one turn of a session. */
   async runTurn(session: Session, turn: Turn): Promise<TurnEnd> {
     if (session.state.trust !== "trusted") {
       return { stop_reason: "error", error: "hired work cannot use agents of acp/…" };
@@ -84,7 +81,6 @@ export class Agents {
     }
   }
 
-  /** Ends the agent of a session that has ended. */
   async sessionEnded(session_id: string): Promise<void> {
     const hosted = this.#hosted.get(session_id);
     if (hosted === undefined) return;
@@ -94,13 +90,12 @@ export class Agents {
     await hosted.endWatch();
   }
 
-  /** Ends all agents. */
   async close(): Promise<void> {
     await Promise.all([...this.#hosted.keys()].map((id) => this.sessionEnded(id)));
   }
 
   async #prompt(session: Session, turn: Turn): Promise<TurnEnd> {
-    // Its own process may write to the directory.
+    // The agent itself may write to the directory.
     if (session.state.approval === "auto") await this.#options.beforeWrite?.(session, turn);
     const { hosted, fresh } = await this.#hostedFor(session);
     try {
@@ -149,7 +144,7 @@ export class Agents {
     }
   }
 
-  /** Returns the agent of a session, and whether it has just been started. */
+  /** `fresh` if it was just started. */
   async #hostedFor(session: Session): Promise<{ hosted: Hosted; fresh: boolean }> {
     const { model } = session.state;
     const known = this.#hosted.get(session.id);
@@ -170,7 +165,7 @@ export class Agents {
     return { hosted, fresh: true };
   }
 
-  /** @param read_only whether its writes go through the session's tools and need approval */
+  /** @param read_only whether its writes need the session's tools */
   async #open({ id, state }: Session, read_only: boolean): Promise<Agent> {
     const { workdir, model, approval } = state;
     const { entries, env, log, version, scope, checkout } = this.#options;

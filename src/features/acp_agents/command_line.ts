@@ -1,16 +1,15 @@
-/** Converts a program with its arguments into a line for the shell of commands. */
+/** Converts a program with arguments into a shell command. */
 import { shellQuote } from "../../base/shell_quote.ts";
 
-/** A command that an agent requests. */
 export interface Wanted {
   command: string;
   args?: readonly string[];
   env?: readonly { name: string; value: string }[];
-  /** Its directory inside the working directory; default: the working directory itself. */
+  /** Relative to the working directory. */
   cwd?: string;
 }
 
-/** Returns the line; a command without arguments already is one. */
+/** Returns the command line; a command without arguments already is one. */
 export function commandLine({ command, args = [], env = [], cwd }: Wanted): string {
   const where = cwd === undefined || cwd === "" ? "" : `cd ${shellQuote(cwd)} && `;
   const variables = env.length === 0

@@ -3,7 +3,7 @@ import { acpName, agentProblem } from "../../models/acp_entry.ts";
 import { feature } from "../../verbs/feature.ts";
 import { ACP } from "./config.ts";
 
-/** Agents over ACP answer the sessions of the models `acp/<name>`. */
+/** ACP agents answer sessions with a model `acp/<name>`. */
 export const acpAgents = feature({
   name: "acp_agents",
   sections: [ACP],
@@ -20,7 +20,7 @@ export const acpAgents = feature({
         problem: (name) => agentProblem(name, config().of(ACP), env),
         runTurn: async (session, turn) => await (await agents.get()).runTurn(session, turn),
       },
-      // It was started in the directory that the session had.
+      // The agent started in the old directory.
       onMoved: (id) => void agents.opened?.then((it) => it.sessionEnded(id)),
       beforeEnd: async ({ id }) => await (await agents.opened)?.sessionEnded(id),
       onEnded: (id) => void agents.opened?.then((it) => it.sessionEnded(id)),

@@ -1,10 +1,10 @@
-/** The daemon's agents over ACP. Loaded at the first turn of a session that uses one. */
+/** The daemon's ACP agents. Loaded at the first turn that uses one. */
 import { VERSION } from "../../protocol/version.ts";
 import type { Host } from "../../verbs/host.ts";
 import { ACP } from "./config.ts";
 import { Agents } from "./agents.ts";
 
-/** Creates the agents' host without starting any. */
+/** Creates the host of agents, without starting any. */
 export async function openAgents(host: Host): Promise<Agents> {
   const { turn_parts, config, env, log, sandbox, scope, checkout, units, builtin_tools, ids } =
     host;

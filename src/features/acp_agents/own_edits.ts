@@ -1,37 +1,33 @@
 /**
- * Turns an agent's request to change files itself into calls of the session's tools. In a session
- * that asks, the agent's process cannot write in the session's directory: svc writes what the
- * person has allowed.
+ * Converts an agent's own edits into tool calls. In a session that asks, the agent cannot write in
+ * the directory, so svc writes what the person allows.
  */
 import type { ToolCallContent, ToolCallUpdate } from "@agentclientprotocol/sdk";
 import { isAbsolute, relative } from "@std/path";
 import type * as z from "zod";
 import type { editSchema } from "../../protocol/schemas/edit.ts";
 
-/** What is known of an agent's call: its updates so far, and the request for permission. */
+/** The updates of an agent's call so far, with its permission request. */
 export type KnownCall = Partial<Omit<ToolCallUpdate, "toolCallId">>;
 
-/** One file's part of what an agent wants to do. */
 export type OwnEdit =
   /** The whole text of a file, which may exist. */
   | { path: string; content: string }
   | { path: string; edits: z.output<ReturnType<typeof editSchema>>[] }
   | { path: string; deleted: true };
 
-/** Kinds of calls that change files; others may do so too. */
+/** Kinds of calls that change files; others may too. */
 const CHANGING: ReadonlySet<unknown> = new Set(["edit", "delete", "move"]);
 
-/** Returns a path as the tools take it; undefined outside of the working directory. */
+/** Returns a path for the tools; undefined outside of the working directory. */
 export function insideOf(path: string, workdir: string): string | undefined {
   const inside = isAbsolute(path) ? relative(workdir, path) || "." : path;
   return inside === ".." || inside.startsWith("../") ? undefined : inside;
 }
 
 /**
- * Returns what an agent wants to change in the working directory.
- *
- * @returns undefined if nothing says that it is in there; empty if the request does not say what
- * exactly would change
+ * Returns an agent's changes in the working directory.
+ * @returns undefined if there seem to be none; empty if the exact changes are unknown
  */
 export function ownEdits(call: KnownCall, workdir: string): OwnEdit[] | undefined {
   const { kind, locations } = call;
@@ -39,7 +35,7 @@ export function ownEdits(call: KnownCall, workdir: string): OwnEdit[] | undefine
   const places = diffs.length > 0 ? diffs : CHANGING.has(kind) ? locations ?? [] : [];
   const paths = places.flatMap(({ path }) => insideOf(path, workdir) ?? []);
   if (paths.length === 0) return undefined;
-  // What lies elsewhere is the agent's own to write, so it is no part of this.
+  // The agent writes files elsewhere itself.
   const edits = [...new Set(paths)].map((path) => {
     const own = diffs.filter((diff) => insideOf(diff.path, workdir) === path);
     return /[\r\n]/.test(path) ? undefined : editOf(path, own, call);
@@ -49,7 +45,7 @@ export function ownEdits(call: KnownCall, workdir: string): OwnEdit[] | undefine
 
 type Diff = Extract<ToolCallContent, { type: "diff" }>;
 
-/** @returns undefined if it is not clear what it would do */
+/** @returns undefined if the change is not clear */
 function editOf(path: string, diffs: Diff[], { kind, rawInput }: KnownCall): OwnEdit | undefined {
   if (kind === "delete") {
     return diffs.every(({ newText }) => newText === "") ? { path, deleted: true } : undefined;

@@ -1,22 +1,22 @@
-/** What an agent is sent of a conversation. */
+/** Builds an agent's prompt from a conversation. */
 import type { ContentBlock, PromptCapabilities } from "@agentclientprotocol/sdk";
 import type { Message } from "../../models/model.ts";
 import { type Attachment, attachmentLine } from "../../protocol/attachments.ts";
 import type { Session } from "../../session/session.ts";
 
-/** The most of an earlier conversation that a new agent receives, in characters. */
+/** For a new agent, in characters. */
 const HISTORY_MAX = 48 * 1024;
 
 export interface PromptOptions {
   /** Whether the agent does not know the conversation yet. */
   fresh: boolean;
-  /** What it takes beside text. */
+  /** Content types besides text. */
   takes: PromptCapabilities;
 }
 
 /**
- * Returns the prompt: the messages that the agent has not received, with their images and documents,
- * and for a new agent the conversation before them.
+ * Returns the messages since the agent's last answer, with attachments; a new agent also gets the
+ * conversation.
  */
 export async function promptOf(
   session: Session,
@@ -45,7 +45,7 @@ export async function promptOf(
   return [...blocks, { type: "text", text }];
 }
 
-/** @returns why the agent is not given it, if so */
+/** @returns the attachment, or why it is left out */
 async function blockOf(
   session: Session,
   attachment: Attachment,

@@ -1,6 +1,6 @@
 /**
- * Handles an agent's requests during a turn with the tools of every session, in their jail and with
- * their approvals, and records them as calls of those tools.
+ * Handles an agent's requests with the session's tools, their jail and their approvals, and records
+ * them as calls of those tools.
  */
 import {
   type CreateTerminalRequest,
@@ -20,33 +20,31 @@ import { commandLine } from "./command_line.ts";
 import { insideOf, type KnownCall, type OwnEdit, ownEdits } from "./own_edits.ts";
 import { Terminal } from "./terminal.ts";
 
-/** The time limit of an agent's command; the agent can stop it earlier. */
+/** The agent can stop a command earlier. */
 const COMMAND_TIMEOUT_S = 3_600;
 const TERMINALS_MAX = 32;
-/** The kinds of calls that an agent may make in a session that only reads. */
+/** Allowed in a read-only session. */
 const READING: ReadonlySet<ToolKind> = new Set(["read", "search", "think"]);
 
-/** Why the person was not asked about an agent's own edit. */
 const NOT_ASKED =
   "nobody was asked: the agent cannot write here itself, and its request has no whole diff for svc";
 
-export interface RequestParts {
+interface RequestParts {
   context: CallContext;
-  /** Called before a call is recorded, because the agent's text so far comes first. */
+  /** Called before a call is recorded: the agent's text so far comes first. */
   beforeCall(): Promise<void>;
   new_call_id(): string;
-  /** Returns what the agent has said about a call of its own. */
   known(id: string): KnownCall;
-  /** Says what became of an agent's own call, whatever the agent says. */
+  /** Sets the outcome of an agent's own call, whatever the agent reports. */
   settle(id: string, outcome: ToolOutcome): void;
-  /** Returns the whole text of a file in the working directory. */
+  /** Returns a file's whole text. */
   readText(path: string, scope: ToolScope): Promise<ToolOutcome>;
 }
 
 export class AgentRequests {
   readonly #parts: RequestParts;
   readonly #terminals = new Map<string, Terminal>();
-  /** Files that svc has written for the agent in this turn. */
+  /** Files that svc wrote for the agent in this turn. */
   readonly #written = new Set<string>();
   #next_terminal = 1;
 
@@ -79,7 +77,7 @@ export class AgentRequests {
     return {};
   }
 
-  /** Whether a file has this text because the person allowed it before: nobody is asked twice. */
+  /** Whether the file already has this text after an approval, so that nobody is asked twice. */
   async #isWritten(path: string, content: string): Promise<boolean> {
     if (!this.#written.has(path)) return false;
     const { ok, output } = await this.#parts.readText(path, this.#scope());
@@ -120,7 +118,7 @@ export class AgentRequests {
     return { terminalId };
   }
 
-  /** @throws {RequestError} when there is none with that id */
+  /** @throws {RequestError} for an unknown id */
   terminal(id: string): Terminal {
     const terminal = this.#terminals.get(id);
     if (terminal === undefined) throw RequestError.resourceNotFound(id);
@@ -132,17 +130,16 @@ export class AgentRequests {
     this.#terminals.delete(id);
   }
 
-  /** Stops the commands that are still running. */
+  /** Stops running commands. */
   async close(): Promise<void> {
     for (const terminal of this.#terminals.values()) terminal.kill();
     await Promise.all([...this.#terminals.values()].map(({ ended }) => ended));
   }
 
-  /** Asks the person about something that the agent does itself. */
+  /** Asks the person about the agent's own action. */
   async permission(asked: RequestPermissionRequest): Promise<RequestPermissionResponse> {
     const decision = await this.#decide(asked);
-    // svc itself remembers what is always allowed, by what the call does; an agent may remember it
-    // by a title.
+    // svc remembers `always` by what the call does; an agent may remember it by its title.
     const allowed: PermissionOptionKind[] = ["allow_once", "allow_always"];
     const denied: PermissionOptionKind[] = ["reject_once", "reject_always"];
     const option = firstOf(asked.options, decision === "deny" ? denied : allowed);
@@ -164,7 +161,7 @@ export class AgentRequests {
     const reason = title ?? tool;
     const args = JSON.parse(JSON.stringify({ input, content, locations }));
     const call_id = new_call_id();
-    // Without its input, the effect of a call is unknown, so the next one needs approval again.
+    // Without its input, a call's effect is unknown, so the next one asks again.
     const does = input === undefined ? `once, as ${call_id}` : JSON.stringify([reason, args]);
     const rule = `${session.state.model} ${kind}: ${does}`;
     return await session.approvals.ask({ call_id, tool, args, reason, rule }, {
@@ -172,11 +169,11 @@ export class AgentRequests {
     });
   }
 
-  /** Makes an agent's own edits for it, with the approvals of the session's tools. */
+  /** Makes the agent's edits with the approvals of the session's tools. */
   async #carryOut(id: string, edits: readonly OwnEdit[]): Promise<Decision> {
     const outputs: string[] = [];
     for (const edit of edits) {
-      // The agent has its own view of the file. What is written must still be what the person saw.
+      // The agent's view of the file may be old. The file must still be what the person saw.
       const { ok: exists } = await this.#look(edit.path);
       const { name, args } = callOf(edit);
       const tool = this.#tool(name);
@@ -193,7 +190,7 @@ export class AgentRequests {
     return ok ? "allow" : "deny";
   }
 
-  /** The tool, for a file that did not exist when the agent asked. */
+  /** For a file that did not exist when the agent asked. */
   #onlyNew(tool: Tool, path: string): Tool {
     return {
       ...tool,
@@ -204,7 +201,7 @@ export class AgentRequests {
     };
   }
 
-  /** Has the session's tools see a file as it is now. */
+  /** Shows the session's tools the current file. */
   #look(path: string): Promise<ToolOutcome> {
     return this.#tool("read_file").run({ path }, this.#scope());
   }
@@ -239,7 +236,7 @@ export class AgentRequests {
     return await runCall({ ...context, tools: [tool] }, call);
   }
 
-  /** Converts a path into the form for the tools, which check that it really stays inside. */
+  /** Returns a path for the tools, which check that it really stays inside. */
   #inside(path: string): string {
     const { workdir } = this.#parts.context.session.state;
     const inside = insideOf(path, workdir);
@@ -250,7 +247,6 @@ export class AgentRequests {
   }
 }
 
-/** Returns the call of a tool that makes an edit. */
 function callOf(edit: OwnEdit): { name: string; args: unknown } {
   const { path } = edit;
   if ("deleted" in edit) {
@@ -262,7 +258,7 @@ function callOf(edit: OwnEdit): { name: string; args: unknown } {
   return { name: "edit_file", args: edits.length === 1 ? { path, ...edits[0] } : { path, edits } };
 }
 
-/** Returns the fields that say something; an update leaves out what has not changed. */
+/** Drops empty fields: an update omits what has not changed. */
 function withoutGaps(call: KnownCall): KnownCall {
   return Object.fromEntries(Object.entries(call).filter(([, value]) => value != null));
 }
@@ -278,7 +274,7 @@ function firstOf(
   return undefined;
 }
 
-/** Returns some lines of a text; the first line is 1. */
+/** Returns lines of a text; the first line is 1. */
 function linesOf(text: string, first: number, count: number): string {
   const start = Math.max(first, 1) - 1;
   if (start === 0 && count === Infinity) return text;

@@ -1,13 +1,13 @@
-/** A command that an agent has started: its output as it arrives, and its end. */
+/** An agent's command: its output and its end. */
 import { redrawn } from "../../base/redraw.ts";
 import type { ToolOutcome } from "../../agent/tool.ts";
 
-/** The most output that is kept, and the default, in bytes. */
+/** The maximum and the default, in bytes. */
 const OUTPUT_MAX = 1024 * 1024;
-/** The note of `run_command` about a command that a signal ended. */
+/** In the output of `run_command`. */
 const ENDED_BY = /\[ended by (\w+)\]$/;
 
-export interface ExitStatus {
+interface ExitStatus {
   exitCode: number | null;
   signal: string | null;
 }
@@ -24,17 +24,14 @@ export class Terminal {
     this.#limit = Math.min(limit, OUTPUT_MAX);
   }
 
-  /** Fires when the command must stop. */
   get signal(): AbortSignal {
     return this.#stop.signal;
   }
 
-  /** Resolves when the command has ended. */
   get ended(): Promise<ExitStatus> {
     return this.#ended;
   }
 
-  /** Follows the call that runs the command. */
   follow(call: Promise<ToolOutcome>): void {
     this.#ended = call.then(
       ({ exit_code = null, output }) => ({
@@ -45,7 +42,7 @@ export class Terminal {
     ).then((exit) => this.#exit = exit);
   }
 
-  /** Adds output, in place of the last lines where they are drawn again; only its end is kept. */
+  /** Adds output, or redraws its last lines; keeps the end of it. */
   add(text: string, redraws = 0): void {
     const bytes = new TextEncoder().encode(text);
     const before = redraws === 0
@@ -58,7 +55,6 @@ export class Terminal {
     this.#output = all.subarray(startOfKept(all, this.#limit));
   }
 
-  /** Returns the output so far and, if the command has ended, how. */
   read(): { output: string; truncated: boolean; exitStatus?: ExitStatus } {
     return {
       output: new TextDecoder().decode(this.#output),

@@ -1,4 +1,4 @@
-/** Records an agent's updates during a turn as events of the session. */
+/** Records an agent's updates as events of the session. */
 import { keepMedia } from "../../agent/calls.ts";
 import { fromBase64, type Media, mediaHead, mediaProblem } from "../../base/media.ts";
 import { ATTACHED_MAX } from "../../protocol/attachments.ts";
@@ -14,7 +14,7 @@ import type { Session } from "../../session/session.ts";
 import type { Turn } from "../../session/turn.ts";
 import type { KnownCall } from "./own_edits.ts";
 
-/** The most output of an agent's own call that is kept, in characters. */
+/** Of a call, in characters. */
 const OUTPUT_MAX = 48 * 1024;
 
 const PLAN_STATES = { pending: "pending", in_progress: "doing", completed: "done" } as const;
@@ -26,23 +26,22 @@ interface OwnCall {
   content: ToolCallContent[];
 }
 
-export interface TurnEventsParts {
+interface TurnEventsParts {
   session: Session;
   turn: Turn;
   new_call_id(): string;
-  /** The seq of the last event that the agent has received. */
+  /** The last event that the agent has received. */
   seen_seq: number;
 }
 
-/** Records the updates of one prompt, in order. */
 export class TurnEvents {
   readonly #parts: TurnEventsParts;
   readonly #calls = new Map<string, OwnCall>();
-  /** What was said about each call so far. */
+  /** The updates of each call so far. */
   readonly #known = new Map<string, KnownCall>();
   readonly #settled = new Map<string, ToolOutcome>();
   #last: Promise<unknown> = Promise.resolve();
-  /** Whether there is text since the last closed step, or no step was closed yet. */
+  /** Whether there is text since the last closed step, or no step yet. */
   #open = true;
   #usd = 0;
   /** Whether the agent has said or done anything. */
@@ -52,35 +51,32 @@ export class TurnEvents {
     this.#parts = parts;
   }
 
-  /** Records an update; kinds without a counterpart in svc are ignored. */
+  /** Records an update; svc has no counterpart for some kinds. */
   take(update: SessionUpdate): void {
     if (update.sessionUpdate === "agent_message_chunk") {
       if (update.content.type === "text") this.#say(update.content.text);
     } else if (update.sessionUpdate === "agent_thought_chunk") {
       if (update.content.type === "text") this.#think(update.content.text);
-    } else if (update.sessionUpdate === "tool_call") this.#called(update);
-    else if (update.sessionUpdate === "tool_call_update") this.#called(update);
+    } else if (
+      update.sessionUpdate === "tool_call" || update.sessionUpdate === "tool_call_update"
+    ) this.#called(update);
     else if (update.sessionUpdate === "plan") this.#planned(update.entries);
     else if (update.sessionUpdate === "usage_update" && update.cost?.currency === "USD") {
       this.#usd = Math.max(this.#usd, update.cost.amount);
     }
   }
 
-  /** Returns what the agent has said about a call of its own. */
+  /** Returns the updates of an agent's call. */
   known(id: string): KnownCall {
     return this.#known.get(id) ?? {};
   }
 
-  /** Says what became of an agent's own call: its own attempt after that says nothing about it. */
+  /** Sets a call's outcome, regardless of what the agent reports later. */
   settle(id: string, outcome: ToolOutcome): void {
     this.#settled.set(id, outcome);
   }
 
-  /**
-   * Closes the agent's text so far, so that a call can follow it.
-   *
-   * @param usd_delta its cost, in USD
-   */
+  /** Closes the text so far, so that a call can follow. @param usd_delta its cost */
   closeStep(usd_delta = 0): Promise<void> {
     return this.#inOrder(() => this.#closeStep(usd_delta));
   }
@@ -93,10 +89,7 @@ export class TurnEvents {
     await session.emit("cost.tick", { ...cost, seen_seq });
   }
 
-  /**
-   * Ends the turn: calls that the agent has left open have no result. @param before_usd the cost
-   * reported before this turn
-   */
+  /** Ends the turn and its open calls. @param before_usd the cost reported before this turn */
   async end(before_usd: number): Promise<number> {
     await this.#last;
     this.#open ||= this.#usd > before_usd;
@@ -193,7 +186,7 @@ export class TurnEvents {
   }
 }
 
-/** The images that a call has shown, as far as they are what they say. */
+/** Returns the valid images of a call. */
 function mediaIn(content: readonly ToolCallContent[]): Media[] {
   const media: Media[] = [];
   for (const it of content) {

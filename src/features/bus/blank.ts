@@ -1,4 +1,4 @@
-/** Removes the data of a session from a segment of the bus. */
+/** Removes a session's data from a segment of the bus. */
 import { dirname } from "@std/path";
 import { setImmediate } from "node:timers/promises";
 import { flushDir } from "../../os/files.ts";
@@ -9,10 +9,8 @@ import { BUS_VERSION, decodeBusRecord } from "./record.ts";
 const encoder = new TextEncoder();
 
 /**
- * Rewrites a segment with the records of a scope blanked, and replaces the old file atomically.
- * Does nothing if the segment has no such records.
- *
- * @throws the system's error; the segment is then unchanged.
+ * Blanks a scope's records in a segment, and replaces the file atomically.
+ * @throws the system's error; the segment is then unchanged
  */
 export async function blankSegment(path: string, scope: string): Promise<void> {
   const { size } = Deno.lstatSync(path);
@@ -47,10 +45,10 @@ async function names(path: string, size: number, scope: string): Promise<boolean
   return false;
 }
 
-/** @param length of the line in bytes, which stays. */
+/** @param length the line's bytes, which stay */
 function blanked(line: string, scope: string, length: number): string {
   const record = decodeBusRecord(line);
-  // Another session may name it.
+  // Another session may mention it.
   if (record !== undefined && record.scope !== scope) return line;
   if (record === undefined) return " ".repeat(length);
   const { seq, at } = record;

@@ -1,7 +1,6 @@
 /**
- * The bus: a durable log of what happens in all sessions, for observers (product.md, `bus/`). It is
- * a copy: the sessions' journals have everything first, and whatever goes wrong here costs observers
- * their view and never a session its progress.
+ * The bus: a durable log of all sessions for observers (product.md, `bus/`). It is a copy of the
+ * journals. A failure here affects observers, never a session.
  */
 import { setImmediate } from "node:timers/promises";
 import { deadline } from "@std/async";
@@ -21,19 +20,19 @@ import type { SegmentLimits, Segments } from "./segments.ts";
 export { type BusEntry, type BusRecord, DAEMON_SCOPE } from "./record.ts";
 
 const MIB = 1024 * 1024;
-/** Characters that may wait for the disk; what comes on top is dropped and counted. */
+/** In characters; more is dropped and counted. */
 const WAITING_MAX = 16 * MIB;
 const SYNC_EVERY_MS = 1_000;
-/** Between two tries to complete the bus. */
+/** Between attempts to complete the bus. */
 const COMPLETE_EVERY_MS = 1_000;
 
 export interface BusOptions extends Partial<SegmentLimits> {
-  /** Made with mode 0700 at the first event. */
+  /** Created with mode 0700 at the first event. */
   dir: string;
   log: Log;
-  /** The sessions' journals by their ids; without it nothing is completed from them. */
+  /** Journal paths by session id; without it, nothing is completed. */
   journals?(): Promise<ReadonlyMap<string, string>>;
-  /** How long a slow observer may take for its last events when the bus closes. Default: 1,000. */
+  /** How long slow observers may take for the last events at close. Default: 1,000. */
   deliver_grace_ms?: number;
 }
 
@@ -52,7 +51,7 @@ interface Waiting {
  * ```
  */
 export class Bus implements Source<BusRecord> {
-  /** Observers stay until the daemon is stopping. */
+  /** Observers stay until the daemon stops. */
   readonly final = false;
   readonly #options: BusOptions;
   readonly #limits: SegmentLimits;
@@ -65,12 +64,12 @@ export class Bus implements Source<BusRecord> {
   #subscriptions = new Set<Subscription<BusRecord>>();
   #sync_timer: number | undefined;
   #dropped = 0;
-  /** Known once the files are open. */
+  /** Set once the files are open. */
   #reach: Reach | undefined;
-  /** When the next try to complete the bus may be made. */
+  /** The earliest next attempt to complete the bus. */
   #complete_at = 0;
   #retry_timer: number | undefined;
-  /** Said once, until it works again. */
+  /** Whether the failure was logged. */
   #failing = false;
   #closed = false;
 
@@ -83,9 +82,8 @@ export class Bus implements Source<BusRecord> {
   // ── writing ──────────────────────────────────────────────────────────────────────────────────
 
   /**
-   * Takes events, in order. Returns at once and never throws.
-   *
-   * @param scope the session they belong to, or {@linkcode DAEMON_SCOPE}.
+   * Takes events in order. Returns at once and never throws.
+   * @param scope a session id or {@linkcode DAEMON_SCOPE}
    */
   record(scope: string, entries: readonly BusEntry[]): void {
     if (this.#closed) return;
@@ -101,14 +99,14 @@ export class Bus implements Source<BusRecord> {
     if (this.#waiting.length > 0) this.#draining ??= this.#drain();
   }
 
-  /** Number of events that were not written when they came; those of sessions follow. */
+  /** The number of events not written when they came; those of sessions follow later. */
   get dropped(): number {
     return this.#dropped;
   }
 
   async #drain(): Promise<void> {
     do {
-      // What comes within one turn of the event loop is written together.
+      // Batches the events of one turn of the event loop.
       await setImmediate();
       const batch = this.#waiting;
       this.#waiting = [];
@@ -125,8 +123,8 @@ export class Bus implements Source<BusRecord> {
   }
 
   /**
-   * Writes what the journals have and the bus lacks: after a crash, and after events were dropped.
-   * What sessions tell meanwhile waits, so that each one's events stay in order.
+   * Copies missing events from the journals, after a crash or dropped events. New events wait, so
+   * that each session's stay in order.
    */
   async #complete(segments: Segments): Promise<void> {
     const { journals, log } = this.#options;
@@ -209,7 +207,7 @@ export class Bus implements Source<BusRecord> {
     this.#options.log.error("the bus drops events", { dir: this.#options.dir, reason });
   }
 
-  /** Completes the bus also where no event comes any more. */
+  /** Completes the bus even if no event comes. */
   #scheduleRetry(): number {
     const timer = setTimeout(() => {
       this.#retry_timer = undefined;
@@ -220,15 +218,13 @@ export class Bus implements Source<BusRecord> {
   }
 
   /**
-   * Takes what was said in a session out of the files. Its records keep their places, without what
-   * they had: observers get each as `session.deleted`.
-   *
-   * @throws what the system says.
+   * Erases a session's data. Its records keep their places and become `session.deleted`.
+   * @throws the system's error
    */
   async forget(scope: string): Promise<void> {
     while (this.#draining !== undefined) await this.#draining;
     const done = Promise.withResolvers<void>();
-    // Nothing is written meanwhile.
+    // Blocks writing meanwhile.
     this.#draining = done.promise;
     try {
       this.#waiting = this.#waiting.filter((it) => it.scope !== scope);
@@ -257,17 +253,16 @@ export class Bus implements Source<BusRecord> {
     this.#subscriptions.delete(subscription);
   }
 
-  /** bus_seq of the last record. @throws {SvcError} permission_denied when the bus cannot be opened. */
+  /** @throws {SvcError} permission_denied when the bus cannot be opened */
   async lastSeq(): Promise<number> {
     return (await this.#open()).last_seq;
   }
 
   /**
-   * Makes a subscription; it delivers nothing before its `start` is called. Only for a bus whose
-   * {@linkcode Bus.lastSeq} was asked for.
-   *
-   * @throws {SvcError} validation when since_seq is beyond the last record; journal_trimmed when what
-   * follows it was dropped.
+   * Creates a subscription, which delivers nothing before its `start`. Call {@linkcode Bus.lastSeq}
+   * first.
+   * @throws {SvcError} validation when since_seq is beyond the last record; journal_trimmed when
+   * the next one was dropped
    */
   subscribe(sink: Sink<BusRecord>, since_seq: number): Subscription<BusRecord> {
     if (since_seq > this.published_seq) {
@@ -280,7 +275,7 @@ export class Bus implements Source<BusRecord> {
     return new Subscription(this, sink, { since_seq });
   }
 
-  /** Writes what waits, lets observers have it, flushes and closes. */
+  /** Writes and delivers what waits, flushes and closes. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#draining;
@@ -304,13 +299,13 @@ export class Bus implements Source<BusRecord> {
   }
 
   async #forgetGone(): Promise<void> {
-    // Where no session did anything, asking for all of them would be most of a stop.
+    // Without activity, listing all sessions would take most of a stop.
     if (!this.#reach?.moved) return;
     const paths = await this.#options.journals?.().catch(() => undefined);
     if (paths !== undefined) this.#reach.keep(paths);
   }
 
-  /** Opens the files at the first need; a failure is tried again at the next. */
+  /** Opens the files on first use; retries after a failure. */
   #open(): Promise<Segments> {
     return this.#opening ??= this.#openNow().catch((error) => {
       this.#opening = undefined;
@@ -320,7 +315,7 @@ export class Bus implements Source<BusRecord> {
 
   async #openNow(): Promise<Segments> {
     const { dir, log } = this.#options;
-    // Not needed before the daemon listens.
+    // The daemon listens without them.
     const [{ Segments }, { endOf, Reach, readPositions }] = await Promise.all([
       import("./segments.ts"),
       import("./reach.ts"),

@@ -10,7 +10,7 @@ export const bus = feature({
   verbs: busVerbs,
   open({ paths, log, hub }) {
     let loaded: Bus | undefined;
-    /** What happened before it was loaded. */
+    /** Events before the bus was loaded. */
     const early: [scope: string, events: readonly BusEntry[]][] = [];
     const opened = new Opener(async () => {
       const { Bus } = await import("./bus.ts");

@@ -1,19 +1,15 @@
-/** What the journals have and the bus lacks, after a crash or a full disk. */
+/** Reads events that the bus lacks from journals, after a crash or a full disk. */
 import { readLines } from "../../os/lines.ts";
 import { BadRecord, decodeRecord } from "../../session/record.ts";
 import { type BusEntry, LEFT_OUT } from "./record.ts";
 
-/** Entries that are handed over at once. */
 const BATCH = 500;
-/** Bytes at the end of a journal that are read first; eight times as many at each next try. */
+/** Bytes read first from a journal's end; each further attempt reads eight times as many. */
 const TAIL = 256 * 1024;
 
 /**
- * The entries of a journal with seq > `since_seq`, in batches; text deltas are left out. What is
- * before them is not read. Ends at a record that cannot be read.
- *
- * @param path the journal; one that is missing has nothing.
- * @param since_at entries that happened before are left out too.
+ * Yields a journal's entries after `since_seq` and from `since_at` in batches, without text deltas.
+ * Ends at an unreadable record. A missing journal is empty.
  */
 export async function* entriesAfter(
   path: string,
@@ -25,10 +21,10 @@ export async function* entriesAfter(
     const { size } = await Deno.lstat(path);
     const from = await startFor(path, since_seq, size);
     for await (const { line, offset, whole } of readLines(path, from, size)) {
-      // The first line of a tail has lost its beginning.
+      // The first line of a tail is incomplete.
       if (!whole || (from > 0 && offset === from)) continue;
       const { seq, at, type, data } = decodeRecord(line);
-      // A checkpoint was never an event.
+      // A checkpoint is not an event.
       if (seq <= since_seq || at < since_at || type === "session.checkpoint") continue;
       if (LEFT_OUT.has(type)) continue;
       batch.push({ seq, at, type, data_json: JSON.stringify(data) });
@@ -42,7 +38,7 @@ export async function* entriesAfter(
   if (batch.length > 0) yield batch;
 }
 
-/** A byte offset from which on all records with seq > `since_seq` are found. */
+/** Returns an offset before all records after `since_seq`. */
 async function startFor(path: string, since_seq: number, size: number): Promise<number> {
   for (let tail = TAIL; tail < size; tail *= 8) {
     const from = size - tail;

@@ -1,27 +1,27 @@
-/** How far the bus reaches into the journal of each session. */
+/** Tracks how much of each session's journal is on the bus. */
 import { readTextIfAny } from "../../os/files.ts";
 import type { BusRecord } from "./record.ts";
 import { positionsPath, type Segments, type SegmentsEnd } from "./segments.ts";
 
-/** What the positions file has. */
+/** The content of the positions file. */
 export interface Positions {
   v: 1;
-  /** The last record when this was written. */
+  /** The last record at the time. */
   bus_seq: number;
-  /** The segment that it is in, and where it ends there; not in files of earlier builds. */
+  /** Its segment, and the segment's size; missing in files of earlier builds. */
   first?: number;
   size?: number;
-  /** By session, the seq of its last event on the bus. */
+  /** The seq of each session's last event. */
   sessions: Record<string, number>;
 }
 
 export class Reach {
   readonly #sessions: Map<string, number>;
-  /** The last seq by session that came from a journal in this process. */
+  /** By session, the last seq that this process copied from a journal. */
   readonly #from_journal = new Map<string, number>();
-  /** Before this, events of a session that is not on the bus are taken to have been dropped from it. */
+  /** Earlier events of a session that is not on the bus count as trimmed. */
   readonly #since_at: string;
-  /** Sessions of which the bus may lack events. */
+  /** Sessions whose events may be missing. */
   #lacking: "all" | Set<string>;
   #moved = false;
 
@@ -31,7 +31,7 @@ export class Reach {
     this.#lacking = complete ? new Set() : "all";
   }
 
-  /** Finds it in the positions file, and in the records that are newer than that. */
+  /** Reads the positions and the newer records. */
   static async of(segments: Segments, positions: Positions | undefined): Promise<Reach> {
     const { last_seq, oldest_seq } = segments;
     const known = positions !== undefined && positions.bus_seq <= last_seq ? positions : undefined;
@@ -46,12 +46,12 @@ export class Reach {
     return new Reach(sessions, false, trimmed ? oldest_at ?? "" : "");
   }
 
-  /** Whether events of sessions came in this process. */
+  /** Whether this process received events of sessions. */
   get moved(): boolean {
     return this.#moved;
   }
 
-  /** Whether the bus may lack events. */
+  /** Whether events may be missing. */
   get incomplete(): boolean {
     return this.#lacking === "all" || this.#lacking.size > 0;
   }
@@ -60,18 +60,17 @@ export class Reach {
     return this.#lacking === "all" || this.#lacking.has(scope);
   }
 
-  /** Notes that an event of a session did not get on the bus. */
   missed(scope: string): void {
     if (this.#lacking !== "all") this.#lacking.add(scope);
   }
 
-  /** Where to read on in a session's journal. */
+  /** Returns where to continue in a session's journal. */
   after(scope: string): [since_seq: number, since_at: string] {
     const seq = this.#sessions.get(scope);
     return seq === undefined ? [0, this.#since_at] : [seq, ""];
   }
 
-  /** Whether an event came from the journal before its session told it. */
+  /** Reports whether an event was already copied from the journal. */
   cameFromJournal(scope: string, seq: number): boolean {
     return seq <= (this.#from_journal.get(scope) ?? 0);
   }
@@ -85,19 +84,18 @@ export class Reach {
     }
   }
 
-  /** Notes that the journals have nothing that the bus lacks. */
   completed(): void {
     this.#lacking = new Set();
   }
 
-  /** Forgets sessions that are gone. */
+  /** Keeps only these sessions. */
   keep(scopes: ReadonlyMap<string, unknown>): void {
     for (const scope of this.#sessions.keys()) {
       if (!scopes.has(scope)) this.#sessions.delete(scope);
     }
   }
 
-  /** What the positions file is to hold; undefined while events are lacking. */
+  /** Returns the new positions file; undefined while events are missing. */
   text(end: SegmentsEnd): string | undefined {
     if (this.incomplete) return undefined;
     const positions: Positions = { v: 1, ...end, sessions: Object.fromEntries(this.#sessions) };
@@ -105,7 +103,7 @@ export class Reach {
   }
 }
 
-/** Reads the positions file; undefined when there is none that can be used. */
+/** Undefined without a valid file. */
 export async function readPositions(dir: string): Promise<Positions | undefined> {
   try {
     const { v, bus_seq, first, size, sessions } = JSON.parse(
@@ -115,12 +113,12 @@ export async function readPositions(dir: string): Promise<Positions | undefined>
       sessions !== null && Object.values(sessions).every(Number.isSafeInteger);
     return good ? { v, bus_seq, first, size, sessions } : undefined;
   } catch {
-    // The records have it all; reading them takes longer.
+    // Reading the records instead takes longer.
     return undefined;
   }
 }
 
-/** Where the records of the bus ended when the positions were written, as far as they say it. */
+/** Returns the end of the records, if the positions have it. */
 export function endOf(positions: Positions | undefined): SegmentsEnd | undefined {
   const { bus_seq, first, size } = positions ?? {};
   const known = [bus_seq, first, size].every(Number.isSafeInteger);

@@ -1,35 +1,34 @@
 /**
- * The bus's lines:
+ * Lines of the bus:
  * `{"v":1,"bus_seq":n,"at":"RFC 3339 ms","task_scope":"sess_…","seq":<the session's>,
- * "type":…,"data":{…}}`. Files of earlier builds name the scope `scope`.
+ * "type":…,"data":{…}}`.
+ * Files of earlier builds name the scope `scope`.
  */
 
 export const BUS_VERSION = 1;
 
-/** Not on the bus: text as it is generated. The events that end a turn have all of it. */
+/** Text while it is generated is not on the bus; the events that end a turn contain it. */
 export const LEFT_OUT: ReadonlySet<string> = new Set([
   "session.delta",
   "session.reasoning",
   "lane.delta",
 ]);
 
-/** The scope of what the daemon itself reports; such records have no seq of a session. */
+/** The scope of the daemon's own records, which have no session's seq. */
 export const DAEMON_SCOPE = "daemon";
 
-/** What is told to the bus. */
 export interface BusEntry {
-  /** Of the session, where the entry is one of its events. */
+  /** The session's, for its events. */
   readonly seq?: number;
   readonly at: string;
   readonly type: string;
   readonly data_json: string;
 }
 
-/** What the bus has of an event. */
 export interface BusRecord {
-  /** Its place on the bus, `bus_seq` outside of this folder. */
+  /** The position on the bus, `bus_seq` outside of this folder. */
   readonly seq: number;
-  /** A session's id, or {@linkcode DAEMON_SCOPE}. */
+  /** A session id or {@linkcode DAEMON_SCOPE}. */
   readonly scope: string;
   readonly session_seq?: number;
   readonly at: string;
@@ -37,7 +36,7 @@ export interface BusRecord {
   readonly data_json: string;
 }
 
-/** The line of a record, newline included. */
+/** Returns a line with its newline. */
 export function encodeBusRecord(record: BusRecord): string {
   const { seq, scope, session_seq, at, type, data_json } = record;
   const of_session = session_seq === undefined ? "" : `,"seq":${session_seq}`;
@@ -45,7 +44,7 @@ export function encodeBusRecord(record: BusRecord): string {
     `"type":"${type}","data":${data_json}}\n`;
 }
 
-/** Reads a line back. @returns undefined when it is not a record that this version reads. */
+/** Parses a line; undefined if this version cannot read it. */
 export function decodeBusRecord(line: string): BusRecord | undefined {
   let record: Record<string, unknown> | null;
   try {

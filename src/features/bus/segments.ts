@@ -1,7 +1,6 @@
 /**
- * The files of the bus: consecutive records in segments that are named by their first bus_seq. The
- * newest is written to, the oldest goes when all together are too large. What cannot be read is
- * moved aside and said; it never stops anything.
+ * The files of the bus: segments, each named for its first bus_seq. The newest is written; the
+ * oldest is removed when all are too large. Unreadable ones are moved aside and logged.
  */
 import { join } from "@std/path";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
@@ -18,50 +17,48 @@ import type { Log } from "../../os/log.ts";
 import { writeAllSync } from "../../base/write_all.ts";
 import { type BusRecord, decodeBusRecord } from "./record.ts";
 
-/** How large the bus may become. */
 export interface SegmentLimits {
-  /** Bytes after which a new segment begins. */
+  /** Size at which a new segment begins. */
   segment_bytes: number;
-  /** Bytes of all segments after which the oldest goes. */
+  /** Total size at which the oldest segment is removed. */
   total_bytes: number;
 }
 
-/** Where the records of the newest segment ended at some time. */
+/** The end of the newest segment at some time. */
 export interface SegmentsEnd {
-  /** The last record. */
   bus_seq: number;
-  /** bus_seq of the segment's first record. */
+  /** The segment's first bus_seq. */
   first: number;
-  /** Bytes of the segment. */
+  /** In bytes. */
   size: number;
 }
 
-export interface SegmentsOptions extends SegmentLimits {
+interface SegmentsOptions extends SegmentLimits {
   dir: string;
   log: Log;
-  /** Where they are known to have ended: what is before that is not read again. */
+  /** A known end; earlier records are not read again. */
   end?: SegmentsEnd;
   /**
-   * What {@linkcode positionsPath} is to hold once the records up to `end` are on the disk; asked
-   * when a segment is left. Undefined: the file stays as it is.
+   * Returns the new content of {@linkcode positionsPath} when a segment is left; undefined keeps
+   * the old one.
    */
   positions(end: SegmentsEnd): string | undefined;
 }
 
-/** The file beside the segments that tells how far they reach, so that not all are read for that. */
+/** Returns the path of the positions, which save reading all segments. */
 export function positionsPath(dir: string): string {
   return join(dir, "positions.json");
 }
 
 interface Segment {
-  /** bus_seq of its first record. */
+  /** Its first bus_seq. */
   readonly first: number;
   readonly path: string;
-  /** Bytes of whole records. */
+  /** Bytes of complete records. */
   size: number;
 }
 
-/** Bytes before an end that are read to know it again; a longer record is not known again. */
+/** Bytes read to recognize an end; a longer record is not recognized. */
 const KNOWN_BY = 4096;
 const NAME = /^(\d{16})\.ndjson(\.bad)?$/;
 const encoder = new TextEncoder();
@@ -72,10 +69,9 @@ export class Segments {
   readonly #log: Log;
   /** Oldest first. */
   #segments: Segment[] = [];
-  /** The newest one, while it is written to. */
   #current: { segment: Segment; file: Deno.FsFile } | undefined;
   #last_seq = 0;
-  /** Segments that were left and are on their way to the disk. */
+  /** Closed segments that are being flushed. */
   #leaving = new Set<Promise<void>>();
   readonly #positions: SegmentsOptions["positions"];
 
@@ -87,10 +83,9 @@ export class Segments {
   }
 
   /**
-   * Finds the segments of a directory, which it makes if need be, and mends the newest: a torn last
-   * line is cut off; with a bad line before its last it is moved aside.
-   *
-   * @throws {SvcError} permission_denied when the directory is not ours alone.
+   * Opens or creates a directory of segments, and repairs the newest: cuts off a torn last line, or
+   * moves it aside for other bad lines.
+   * @throws {SvcError} permission_denied when others can access the directory
    */
   static async open(options: SegmentsOptions): Promise<Segments> {
     const { dir } = options;
@@ -104,7 +99,7 @@ export class Segments {
       return [{ first: Number(first), path, size: Deno.lstatSync(path).size, bad }];
     }).sort((a, b) => a.first - b.first);
     segments.#segments = found.filter(({ bad }) => bad === undefined);
-    // One that was moved aside counts too: no bus_seq is given twice.
+    // Including those moved aside: no bus_seq is used twice.
     const newest = found.at(-1);
     if (newest !== undefined) {
       const { end } = options;
@@ -114,20 +109,17 @@ export class Segments {
     return segments;
   }
 
-  /** bus_seq of the last record; 0 when there never was one. */
+  /** 0 for an empty bus. */
   get last_seq(): number {
     return this.#last_seq;
   }
 
-  /** bus_seq of the oldest record that is kept, or of the next one when none is. */
+  /** Without records, the next bus_seq. */
   get oldest_seq(): number {
     return this.#segments[0]?.first ?? this.#last_seq + 1;
   }
 
-  /**
-   * Appends the lines of `count` consecutive records: all of them, or, when it throws, none. Not yet
-   * flushed, see {@linkcode Segments.sync}.
-   */
+  /** Appends lines of `count` records, all or none; flushed by {@linkcode Segments.sync}. */
   append(lines: string, count: number): void {
     const bytes = encoder.encode(lines);
     const { segment, file } = this.#writable(bytes.length);
@@ -138,7 +130,7 @@ export class Segments {
         file.truncateSync(segment.size);
         file.seekSync(segment.size, Deno.SeekMode.Start);
       } catch {
-        // Its torn tail is not read; the next records go elsewhere.
+        // Readers ignore its torn end; the next records go to a new segment.
         this.#leave();
       }
       throw error;
@@ -149,9 +141,8 @@ export class Segments {
   }
 
   /**
-   * The records behind `since_seq`, until it has caught up with what is appended meanwhile.
-   *
-   * @throws {SvcError} journal_trimmed when what follows `since_seq` is gone.
+   * Yields the records after `since_seq`, including those appended meanwhile.
+   * @throws {SvcError} journal_trimmed when the next one was dropped
    */
   async *read(since_seq: number): AsyncGenerator<BusRecord> {
     let next = since_seq + 1;
@@ -168,7 +159,7 @@ export class Segments {
     }
   }
 
-  /** Makes sure that the record `seq` was not dropped. @throws {SvcError} journal_trimmed. */
+  /** @throws {SvcError} journal_trimmed when the record `seq` was dropped */
   requireKept(seq: number): void {
     const { oldest_seq } = this;
     if (seq >= oldest_seq) return;
@@ -179,8 +170,8 @@ export class Segments {
   }
 
   /**
-   * Replaces the records of a scope by ones that have nothing in them, in segments that were moved
-   * aside too. Each keeps its length: readers stay where they are.
+   * Blanks a scope's records, also in segments moved aside. Lengths stay, so readers keep their
+   * positions.
    */
   async blank(scope: string): Promise<void> {
     this.#leave();
@@ -191,18 +182,16 @@ export class Segments {
     }
   }
 
-  /** Has what was appended reach the disk. */
   async sync(): Promise<void> {
     await this.#current?.file.sync();
   }
 
-  /** Flushes and closes. */
   async close(): Promise<void> {
     this.#leave();
     await Promise.all(this.#leaving);
   }
 
-  /** The file for the next records: the current one, or a new one where it is full. */
+  /** Returns the current file, or a new one if that is full. */
   #writable(bytes: number): { segment: Segment; file: Deno.FsFile } {
     const size = this.#current?.segment.size ?? 0;
     if (size > 0 && size + bytes > this.#limits.segment_bytes) this.#leave();
@@ -215,7 +204,7 @@ export class Segments {
     return this.#current = { segment, file };
   }
 
-  /** Lets the current segment go, flushed in the background. */
+  /** Closes the current segment, and flushes it in the background. */
   #leave(): void {
     if (this.#current === undefined) return;
     const { file, segment: { first, path, size } } = this.#current;
@@ -235,7 +224,7 @@ export class Segments {
     this.#leaving.add(leaving);
   }
 
-  /** Drops the oldest segments while all together are too large. */
+  /** Removes the oldest segments while the total is too large. */
   #retire(): void {
     let total = this.#segments.reduce((sum, { size }) => sum + size, 0);
     while (total > this.#limits.total_bytes && this.#segments.length > 1) {
@@ -255,11 +244,11 @@ export class Segments {
   async *#readOne(segment: Segment, from: number): AsyncGenerator<BusRecord> {
     let at = 0;
     let seq = segment.first;
-    // The size grows while the current segment is read.
+    // The current segment grows while it is read.
     while (at < segment.size) {
       try {
         for await (const { line, end, whole } of readLines(segment.path, at, segment.size)) {
-          // The writer stopped in the middle of this line and went on elsewhere.
+          // The writer was cut off here and continued in another segment.
           if (!whole) return;
           at = end;
           if (seq >= from) {
@@ -270,14 +259,13 @@ export class Segments {
           seq++;
         }
       } catch (error) {
-        // Dropped by now; the reader learns that from requireKept.
+        // It was dropped; requireKept reports that.
         if (error instanceof Deno.errors.NotFound) return this.#forget(segment);
         throw error;
       }
     }
   }
 
-  /** Moves a segment aside. */
   #isolate(segment: Segment, problem: string): void {
     const { path } = segment;
     if (this.#current?.segment === segment) this.#leave();
@@ -296,7 +284,7 @@ export class Segments {
     this.#segments = this.#segments.filter((it) => it !== segment);
   }
 
-  /** Finds the last bus_seq in the newest segment, mends it and has it written on. */
+  /** Finds the last bus_seq, repairs the newest segment and opens it for writing. */
   async #mend(
     segment: Segment,
     moved_aside: boolean,
@@ -337,7 +325,7 @@ export class Segments {
   }
 }
 
-/** Whether a segment has the record that ended there: otherwise all of it is read. */
+/** Reports whether a segment has the record at that end; otherwise all of it is read. */
 function endsAt({ first, path, size }: Segment, end: SegmentsEnd): boolean {
   if (end.first !== first || end.size > size) return false;
   const bytes = new Uint8Array(Math.min(end.size, KNOWN_BY));

@@ -5,9 +5,8 @@ import { DAEMON_SCOPE } from "./record.ts";
 import { pushChannel, type Pushed, verbsOf } from "../../verbs/define.ts";
 import { session_id } from "../../verbs/session_id.ts";
 
-/** The services of the verbs of the bus. */
-export interface BusServices {
-  /** The bus, loaded on first use. */
+interface BusServices {
+  /** Loaded on first use. */
   bus(): Promise<Bus>;
 }
 
@@ -15,7 +14,7 @@ const defineVerb = verbsOf<BusServices>();
 
 const scope = () => session_id().optional().describe("Limits the events to this session");
 
-/** Limits of one answer of bus.replay: number of events, and characters of their data. */
+/** Per answer of bus.replay: events, and characters of their data. */
 const REPLAY_MAX = 1_000;
 const REPLAY_CHARS_MAX = 4_000_000;
 

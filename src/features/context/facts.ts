@@ -1,8 +1,8 @@
-/** What a model is told of the session that it works in. */
+/** What a model is told about its session. */
 import { visibleLine } from "../../base/visible.ts";
 import type { Approval, ToldPart, Trust } from "../../protocol/events.ts";
 
-/** Facts by name, each in words. The same names always, so that a change is one value. */
+/** The facts in words. Their names never change, so that a change is one value. */
 export type Facts = Record<Exclude<FactName, "skills" | "skill">, string> & {
   /** Absent from a session that has none. */
   skills?: string;
@@ -10,9 +10,9 @@ export type Facts = Record<Exclude<FactName, "skills" | "skill">, string> & {
   skill?: string;
 };
 
-export type FactName = keyof typeof LABELS;
+type FactName = keyof typeof LABELS;
 
-/** In the order in which they are told. */
+/** In the order of the text. */
 const LABELS = {
   directory: "Working directory",
   repository: "Git repository",
@@ -28,10 +28,9 @@ const LABELS = {
   skill: "Skill of this session",
 };
 
-/** What facts are made of. */
 export interface FactSources {
   workdir: string;
-  /** The top of the repository's checkout; undefined where there is none. */
+  /** The top of the checkout; undefined without a repository. */
   repository?: string;
   branch: string;
   now: Date;
@@ -42,7 +41,7 @@ export interface FactSources {
   trust: Trust;
   /** Whether commands see the checkout around the working directory. */
   sees_checkout: boolean;
-  /** Whether commands are held by a sandbox. */
+  /** Whether a sandbox confines commands. */
   confined: boolean;
   network: boolean | "allowed";
   skills?: string;
@@ -50,7 +49,7 @@ export interface FactSources {
   skill?: string;
 }
 
-/** Says the facts in words. */
+/** Puts the facts into words. */
 export function factsOf(from: FactSources): Facts {
   const { workdir, repository } = from;
   return {
@@ -98,7 +97,7 @@ function limitsOf(from: FactSources): string {
   return mayAskForMore(from) ? CONFINED + WAY_OUT : CONFINED;
 }
 
-/** Whether a command can ask the person for more than the sandbox gives. */
+/** Whether a command can ask for more than the sandbox allows. */
 function mayAskForMore({ trust, approval }: FactSources): boolean {
   return trust === "trusted" && approval !== "read_only";
 }
@@ -141,7 +140,7 @@ function allowedOnly(from: FactSources): string {
 
 const DAYS = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 
-/** The day and its zone, without a time: what changes each minute would break the cached prefix. */
+/** Without a time, which would break the cached prefix each minute. */
 function dateOf(now: Date): string {
   const two = (part: number) => String(Math.abs(part)).padStart(2, "0");
   const east = -now.getTimezoneOffset();
@@ -151,11 +150,9 @@ function dateOf(now: Date): string {
 }
 
 /**
- * The block that tells facts: all of them at first, then those that have changed.
- *
- * @param before what was told already; empty at first.
- * @param status lines about the working tree, to be told with its branch.
- * @returns undefined when nothing has changed.
+ * Returns all facts at first, then the changed ones; undefined without changes.
+ * @param before the facts told so far
+ * @param status lines about the working tree, told with its branch
  */
 export function factsText(
   facts: Facts,
@@ -170,7 +167,7 @@ export function factsText(
     about: name,
     text: `${LABELS[name]}: ${facts[name] ?? "none"}`,
   }));
-  // It is told with the branch.
+  // Told with the branch.
   const git = { about: "status", text: `Git status now: ${status.join("\n")}` };
   return contextBlock("session", [
     ...(first ? [] : [{ text: "This has changed since you were told:" }]),
@@ -179,14 +176,14 @@ export function factsText(
   ], "\n");
 }
 
-/** A block of what svc tells. */
+/** A text of svc's. */
 export interface Block {
   text: string;
-  /** Where in it what stands. */
+  /** The positions of its parts. */
   parts: ToldPart[];
 }
 
-/** Makes a block of what svc tells; nothing inside of it can end it. */
+/** Returns a block; nothing in it can end it. */
 export function contextBlock(
   about: "session" | "rules",
   pieces: readonly { about?: string; text: string }[],

@@ -1,4 +1,4 @@
-/** The state of a working tree in a few lines, asked from git under the rules of svc's own git. */
+/** A short status of a working tree, from svc's hardened git. */
 import { worktreeAt } from "../../base/worktree_path.ts";
 import { visibleLine } from "../../base/visible.ts";
 import type { Sandbox } from "../../jail/sandbox.ts";
@@ -6,7 +6,7 @@ import { openWorktree } from "../worktree/checkout.ts";
 import { git, openRepo } from "../worktree/git.ts";
 import type { Repository } from "./repository.ts";
 
-/** Paths that are named; of the others only the number is said. */
+/** More paths are only counted. */
 const PATHS_MAX = 20;
 const PATH_MAX = 200;
 const BYTES_MAX = 64 * 1024;
@@ -17,11 +17,9 @@ const STATUS = [
 ];
 
 /**
- * Asks git for a short status.
- *
- * @param signal ends git.
- * @returns lines for a model; undefined for a checkout whose git directory svc does not know.
- * @throws {SvcError} when git fails; the signal's reason.
+ * Returns a status for a model; undefined for a checkout whose git directory svc does not know.
+ * @param signal ends git
+ * @throws {SvcError} when git fails; the signal's reason
  */
 export async function shortStatus(
   { root, kind }: Repository,
@@ -39,7 +37,7 @@ export async function shortStatus(
   return statusLines(await git(at.repo, STATUS, { ...options, at }));
 }
 
-/** What `git status --porcelain=v1 --branch -z` says, in lines. */
+/** Converts the output of `git status --porcelain=v1 --branch -z`. */
 export function statusLines(
   { stdout, truncated }: { stdout: string; truncated: boolean },
 ): string[] {

@@ -1,18 +1,18 @@
-/** The `@path` imports in a file of rules. */
+/** The `@path` imports in a rules file. */
 
-/** An import that is looked for by name: a word like `@angular/core` may be none. */
+/** Certainly an import, while a word like `@angular/core` may be none. */
 const MEANT = /\.(?:md|mdc|markdown|txt)$/i;
 
 export interface Import {
-  /** As it is written, without the `@`. */
+  /** As written, without the `@`. */
   path: string;
-  /** Whether it is worth telling that there is no such file. */
+  /** Whether to report a missing file. */
   meant: boolean;
 }
 
 /**
- * Finds the imports of a text, in their order and each once: `@` at the beginning of a word and a
- * path after it. In code, between backticks or in a fenced block, there are none.
+ * Returns the imports of a text, in order and without duplicates: `@` at the start of a word, and a
+ * path. Code has no imports.
  */
 export function importsIn(text: string): Import[] {
   const found = new Map<string, Import>();

@@ -1,11 +1,11 @@
-/** What tells the models of a daemon where they work. Loaded at the first turn. */
+/** Loaded at the first turn. */
 import type { Host } from "../../verbs/host.ts";
 import { skills } from "../skills/feature.ts";
 import { skillsText } from "../skills/skills.ts";
 import { packText } from "../skills/tool.ts";
 import { Teller } from "./teller.ts";
 
-/** Makes it. */
+/** Creates what tells a daemon's models where they work. */
 export async function openTeller(host: Host): Promise<Teller> {
   const { models, sandbox, config, paths, turn_parts, checkout, uid, log } = host;
   const library = await host.use(skills).library();

@@ -1,6 +1,6 @@
 /**
- * The repository around a session's directory, as far as it is seen without git: nothing is run, and
- * only names and a short file are looked at.
+ * Finds the repository of a session's directory without running git; reads only names and a short
+ * file.
  */
 import { dirname, join } from "@std/path";
 import { worktreeAt } from "../../base/worktree_path.ts";
@@ -8,23 +8,21 @@ import { RootedError } from "../../jail/rooted.ts";
 import type { UntrustedReader } from "../../jail/untrusted_files.ts";
 import { branchOf } from "../worktree/names.ts";
 
-/** Where a session's directory belongs to. */
 export interface Repository {
-  /** Absolute path of the top directory of its checkout. */
+  /** The absolute path of the checkout's top. */
   root: string;
-  /** Whose git directory svc knows: the main checkout's, or that of one of svc's own worktrees. */
+  /** `other` is a worktree that svc did not create, or a submodule. */
   kind: "main" | "worktree" | "other";
 }
 
-/** More than a `HEAD` has, in bytes. */
+/** More than any `HEAD`, in bytes. */
 const HEAD_MAX = 1024;
 
 /**
- * Finds the repository that a directory lies in. One whose top is above the directory counts only if
- * it belongs to the user of this process or to root: anyone can make a repository of /tmp.
- *
- * @param workdir absolute real path.
- * @param uid user of this process; undefined where files have no owner.
+ * Finds the repository of a directory. A top above the directory must belong to this user or to
+ * root: anyone can create a repository in /tmp.
+ * @param workdir absolute real path
+ * @param uid of this process; undefined on systems without file owners
  */
 export function findRepository(workdir: string, uid: number | undefined): Repository | undefined {
   for (let root = workdir;; root = dirname(root)) {
@@ -50,7 +48,7 @@ function lstatIfAny(path: string): Deno.FileInfo | undefined {
   }
 }
 
-/** The branch that is checked out, in words; `unknown` where svc does not read it. */
+/** Describes the current branch; `unknown` if svc does not read it. */
 export function branchIn({ root, kind }: Repository, untrusted: UntrustedReader): string {
   const worktree = kind === "worktree" ? worktreeAt(root) : undefined;
   if (worktree !== undefined) return branchOf(worktree.name);
@@ -62,7 +60,7 @@ export function branchIn({ root, kind }: Repository, untrusted: UntrustedReader)
     if (!(error instanceof RootedError)) throw error;
   }
   const [, branch] = head?.match(/^ref: refs\/heads\/([^\s\p{C}]+)\s*$/u) ?? [];
-  // A repository with another store of references says `.invalid` here.
+  // With another store of references, HEAD contains `.invalid`.
   if (branch !== undefined && branch !== ".invalid") return branch;
   const [commit] = head?.match(/^[0-9a-f]{40,64}(?=\s*$)/) ?? [];
   return commit === undefined ? "unknown" : `none, detached at ${commit.slice(0, 12)}`;

@@ -1,8 +1,8 @@
 /**
- * Finds and reads the rules for a session: files of the person and of the project that say how work
- * is done there. All of them but the person's own can be written by others, by the session's own
- * commands too. So each is read below a directory: what lies outside of it, by whatever link, is
- * not read, and what the session can write never brings in more than the session can read.
+ * Finds and reads the rules for a session: instructions of the person and of the project. Others,
+ * even the session's commands, can write all but the person's own. So files are read below a
+ * directory, links that lead out are not followed, and writable files import only what the session
+ * can read.
  */
 import { createHash } from "node:crypto";
 import { dirname, isAbsolute, join, normalize } from "@std/path";
@@ -13,61 +13,60 @@ import { isWithin } from "../../os/paths.ts";
 import type { RulesFile, SkippedRules } from "../../protocol/events.ts";
 import { type Import, importsIn } from "./imports.ts";
 
-/** In each directory the first of these that has something in it counts. */
+/** The first non-empty one in each directory counts. */
 export const RULES_NAMES: readonly string[] = ["AGENTS.md", "CLAUDE.md", "GEMINI.md"];
 
 const FILE_BYTES_MAX = 64 * 1024;
 const ALL_BYTES_MAX = 128 * 1024;
 const FILES_MAX = 50;
-/** How far an import of an import of a file is followed. */
+/** Of imports. */
 const DEPTH_MAX = 5;
-/** Imports that are looked at in all, and files that are named as skipped. */
+/** Limits of imports and of reported files. */
 const IMPORTS_MAX = 200;
 const SKIPPED_MAX = 50;
-/** What is kept at hand of files that do not change, in characters. */
+/** In characters. */
 const CACHED_MAX = 512 * 1024;
 
-/** A file of rules with its text. */
 export interface Rules extends RulesFile {
   text: string;
-  /** Directory that it holds for; undefined for the person's own rules, which hold everywhere. */
+  /** The directory that it holds for; undefined for the person's rules, which hold everywhere. */
   below?: string;
 }
 
 export interface RulesFound {
-  /** What is more special comes later. */
+  /** More specific files come later. */
   files: Rules[];
   skipped: SkippedRules[];
 }
 
-/** Where rules are looked for. All paths are absolute real ones. */
+/** Absolute real paths. */
 export interface RulesPlaces {
-  /** Home of svc; undefined when there is none. */
+  /** svc's home. */
   home: string | undefined;
-  /** Top of the project: the session's directory, or one above it. */
+  /** The top of the project: the session's directory, or one above it. */
   root: string;
   workdir: string;
-  /** More directories, below the session's. */
+  /** Directories below the session's. */
   deeper: readonly string[];
-  /** What no tool of the session may see. */
+  /** Hidden from the session's tools. */
   hidden: readonly string[];
 }
 
-/** The directories from the project's top down to the session's. */
+/** From the project's top to the session's directory. */
 function directoriesDown({ root, workdir }: RulesPlaces): string[] {
   const found = [workdir];
   while (found[0] !== root) found.unshift(dirname(found[0]));
   return found;
 }
 
-/** What is at a path: its text, nothing, or a reason not to read it. */
+/** A text, or why it was not read. */
 type Read = Text | { reason: string };
 
 interface Text {
   text: string;
   bytes: number;
   sha256: string;
-  /** Its real path. */
+  /** The real path. */
   real: string;
   imports: readonly Import[];
 }
@@ -77,7 +76,7 @@ interface Cached {
   read: Read;
 }
 
-/** Reads rules; a file that has not changed since it was last read is not read again. */
+/** Caches files until they change. */
 export class RulesReader {
   readonly #untrusted: UntrustedReader;
   readonly #cached = new Map<string, Cached>();
@@ -87,7 +86,7 @@ export class RulesReader {
     this.#untrusted = untrusted;
   }
 
-  /** Reads the rules of all these places. Never throws: what cannot be read is skipped. */
+  /** Reads the rules of all places. Never throws: unreadable files are skipped. */
   read(places: RulesPlaces): RulesFound {
     const reading = new Reading(places, (path, within) => this.#read(path, within, places.hidden));
     const { home, root, workdir } = places;
@@ -121,7 +120,7 @@ export class RulesReader {
   }
 }
 
-/** Differs once the name stands for another file, or its content was changed; undefined for none. */
+/** Differs after a change of the file or its content; undefined without a file. */
 function versionOf(path: string): string | undefined {
   try {
     const { dev, ino, size, mtime, ctime, isFile } = Deno.statSync(path);
@@ -143,7 +142,7 @@ function readFile(path: string, files: UntrustedFiles): Read | undefined {
     return { text, bytes: data.length, sha256, real, imports: importsIn(text) };
   } catch (error) {
     if (error instanceof RootedError) {
-      // The sentence begins with the path.
+      // The message begins with the path.
       return { reason: error.message.slice(error.message.indexOf(": ") + 2) };
     }
     if (error instanceof Deno.errors.NotFound) return undefined;
@@ -151,18 +150,17 @@ function readFile(path: string, files: UntrustedFiles): Read | undefined {
   }
 }
 
-/** Where a file may import from, and for what it holds. */
+/** Where a file may import from, and what it holds for. */
 interface Bounds {
   within: string;
   below?: string;
 }
 
-/** One reading of all places. */
 class Reading {
   readonly found: RulesFound = { files: [], skipped: [] };
   readonly #places: RulesPlaces;
   readonly #read: (path: string, within: string) => Read | undefined;
-  /** Real paths of files that were read. */
+  /** Real paths. */
   readonly #seen = new Set<string>();
   #bytes = 0;
   #imports = 0;
@@ -172,14 +170,14 @@ class Reading {
     this.#read = read;
   }
 
-  /** Reads the first of a directory's files that has something in it. */
+  /** Reads the first non-empty rules file of a directory. */
   directory(directory: string, bounds: Bounds): void {
     for (const name of RULES_NAMES) {
       if (this.#file(join(directory, name), bounds)) return;
     }
   }
 
-  /** Reads a file and what it imports; tells whether there is something in it. */
+  /** Reads a file with its imports. @returns whether it has content */
   #file(path: string, bounds: Bounds, imported_by?: string, depth = 0): boolean {
     const { within, below } = bounds;
     const read = this.#read(path, within);
@@ -199,7 +197,7 @@ class Reading {
     const by = imported_by === undefined ? {} : { imported_by };
     this.found.files.push({ path, bytes, sha256, ...by, text, below });
     const { workdir } = this.#places;
-    // What the session can write brings in nothing that the session cannot read.
+    // Files that the session can write import only what it can read.
     const narrow = isWithin(path, workdir) || isWithin(real, workdir);
     const more = { within: narrow ? workdir : within, below };
     for (const each of imports) this.#import(each, path, more, depth + 1);
@@ -218,7 +216,7 @@ class Reading {
       if (meant) this.#skip(path, `lies outside of ${bounds.within}`, by);
       return;
     }
-    // Beside the person's rules lie keys and tokens.
+    // Keys and tokens may be beside the person's rules.
     if (bounds.within === this.#places.home && !meant) return;
     if (depth > DEPTH_MAX) {
       this.#skip(path, `is imported more than ${DEPTH_MAX} files deep`, by);

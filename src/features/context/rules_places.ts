@@ -1,4 +1,4 @@
-/** The directories below a session's own whose rules count: those that its calls were about. */
+/** Directories below a session's own whose rules count, because calls used them. */
 import { dirname, join } from "@std/path";
 import { relativePath, RootedError } from "../../jail/rooted_path.ts";
 import { isWithin } from "../../os/paths.ts";
@@ -6,12 +6,12 @@ import type { SessionState } from "../../session/session_state.ts";
 import type { ToolCall } from "../../models/model.ts";
 import { RULES_NAMES } from "./rules.ts";
 
-/** What other people wrote and the project only uses: their rules are not those of the project. */
+/** Third-party code, whose rules are not the project's. */
 const FOREIGN = new Set(["node_modules", "bower_components", "site-packages", "vendor"]);
-/** Directories of which the rules are kept up to date. */
+/** Whose rules are kept current. */
 const DEEPER_MAX = 50;
 
-/** The paths that calls are about, as the model gave them. */
+/** Returns the paths in calls, as the model wrote them. */
 export function pathsOf(calls: readonly ToolCall[]): string[] {
   return calls.flatMap(({ args }) => {
     const { path } = (args ?? {}) as Record<string, unknown>;
@@ -20,10 +20,8 @@ export function pathsOf(calls: readonly ToolCall[]): string[] {
 }
 
 /**
- * The directories from a session's own, without it, down to paths. A path itself is among them: it
- * may be a directory. What lies in a hidden directory, or in one for the work of others, is left out.
- *
- * @param workdir absolute real path.
+ * Returns the directories below the session's that lead to paths, and the paths themselves, which
+ * may be directories. Leaves out hidden directories and those with third-party code.
  */
 export function touchedDirectories(paths: readonly string[], workdir: string): string[] {
   const found = new Set<string>();
@@ -39,18 +37,18 @@ export function touchedDirectories(paths: readonly string[], workdir: string): s
 }
 
 function partsOf(path: string, workdir: string): string[] {
-  // The home directory, which is not known here.
+  // The home directory is unknown here.
   if (/^~(?:\/|$)/.test(path)) return [];
   try {
     return relativePath(path, workdir).split("/").filter((part) => part !== "");
   } catch (error) {
-    // It was refused to the call as well.
+    // The call was refused too.
     if (error instanceof RootedError) return [];
     throw error;
   }
 }
 
-/** Whether a directory may have rules. */
+/** Reports whether a directory may have rules. */
 export function hasRules(directory: string): boolean {
   return RULES_NAMES.some((name) => {
     try {
@@ -62,7 +60,7 @@ export function hasRules(directory: string): boolean {
   });
 }
 
-/** The directories below a session's own whose rules were told or could not be read, and more. */
+/** Returns directories below the session's whose rules were told or unreadable, and `more`. */
 export function deeperPlaces(
   { files, skipped }: SessionState["rules"],
   workdir: string,

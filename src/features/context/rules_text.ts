@@ -1,15 +1,12 @@
-/** How rules are told. */
 import { visibleLine } from "../../base/visible.ts";
 import type { RulesFile } from "../../protocol/events.ts";
 import { type Block, contextBlock } from "./facts.ts";
 import type { Rules } from "./rules.ts";
 
 /**
- * The block that tells rules.
- *
- * @param news files with their texts, and those that are gone.
- * @param told files that were told before.
- * @returns an empty one when there is nothing to tell.
+ * Returns the block about rules, empty without news.
+ * @param news changed files with their texts, and removed ones
+ * @param told earlier files
  */
 export function rulesText(
   { files, removed }: { files: readonly Rules[]; removed: readonly string[] },

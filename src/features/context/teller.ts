@@ -1,6 +1,6 @@
 /**
- * Tells models where they work. What is told is recorded with its text, so that the same
- * conversation becomes the same requests after a restart; it is told again only when it has changed.
+ * Tells models where they work. The text is recorded, so that a conversation becomes the same
+ * requests after a restart, and repeated only after a change.
  */
 import { realPathIfAny } from "../../os/files.ts";
 import type { Log } from "../../os/log.ts";
@@ -18,32 +18,32 @@ import { type RulesFound, RulesReader } from "./rules.ts";
 import { deeperPlaces, hasRules, touchedDirectories } from "./rules_places.ts";
 import { rulesText } from "./rules_text.ts";
 
-export interface TellerParts {
-  /** Whether a model is the embedded one, which reads nothing but instructions. */
+interface TellerParts {
+  /** The built-in model reads nothing but instructions. */
   isBuiltin(model: string): boolean;
   sandbox(): Promise<Sandbox>;
-  /** Whether commands reach the network now; "allowed" for some hosts only. */
+  /** "allowed" means some hosts only. */
   network(): boolean | "allowed";
-  /** Home of svc, where the person's own rules are. */
+  /** svc's home, with the person's rules. */
   home: string;
-  /** The skills of a session, in words; undefined if it has none. */
+  /** In words; undefined without skills. */
   skills(session: Session): string | undefined;
-  /** The instructions of the skill that a session was started with. */
+  /** The instructions of the session's initial skill. */
   skill(session: Session): string | undefined;
-  /** What no tool of a session may see. */
+  /** Hidden from the session's tools. */
   hidden(session: Session): string[];
-  /** What commands of the person's own sessions may know of the checkout around a directory. */
+  /** What commands of trusted sessions may see of the checkout around a directory. */
   checkout(workdir: string): Checkout;
-  /** User of this process; undefined where files have no owner. */
+  /** Of this process; undefined on systems without file owners. */
   uid: number | undefined;
   now(): Date;
   log: Log;
 }
 
-/** The first model call of a turn waits no longer for git. */
+/** The longest that a turn's first model call waits for git. */
 const STATUS_MS = 500;
 
-/** Disposing of it closes the C library. */
+/** Disposing closes the C library. */
 export class Teller implements Disposable {
   readonly #parts: TellerParts;
   readonly #untrusted = new UntrustedReader();
@@ -57,9 +57,8 @@ export class Teller implements Disposable {
   }
 
   /**
-   * Records what a turn's model is to be told before its first call.
-   *
-   * @throws what the session says when nothing can be recorded.
+   * Records what a turn's model must know before its first call. @throws as {@linkcode
+   * Session.emit}
    */
   async tell(session: Session, turn: Turn): Promise<void> {
     const { state } = session;
@@ -81,10 +80,9 @@ export class Teller implements Disposable {
   }
 
   /**
-   * Records the rules of directories that a step's calls were about, before the next model call.
-   *
-   * @param paths as the model gave them.
-   * @throws what the session says when nothing can be recorded.
+   * Records the rules of directories that a step used, before the next model call.
+   * @param paths as the model wrote them
+   * @throws as {@linkcode Session.emit}
    */
   async touched(session: Session, turn: Turn, paths: readonly string[]): Promise<void> {
     const { workdir, model } = session.state;
@@ -100,7 +98,7 @@ export class Teller implements Disposable {
     this.#untrusted[Symbol.dispose]();
   }
 
-  /** What is to be recorded of the rules; undefined when the model knows it all. */
+  /** Returns new rules; undefined without news. */
   #rulesOf(
     session: Session,
     { turn_id }: Turn,
@@ -108,7 +106,7 @@ export class Teller implements Disposable {
     more: readonly string[] = [],
   ): EventData["rules.loaded"] | undefined {
     const { trust, workdir, rules: told } = session.state;
-    // Work for others follows neither the person's rules nor what lies in their directories.
+    // Untrusted work follows neither the person's rules nor those in their directories.
     if (trust !== "trusted") return undefined;
     const found = this.#rules.read({
       home: realPathIfAny(this.#parts.home),
@@ -146,7 +144,7 @@ export class Teller implements Disposable {
     });
   }
 
-  /** What git says of the working tree; a git that is slow or fails holds nothing up. */
+  /** A git that is slow or fails does not delay the turn. */
   async #status(
     session: Session,
     turn: Turn,
@@ -171,7 +169,7 @@ export class Teller implements Disposable {
   }
 }
 
-/** What of the rules differs from what was told; undefined when nothing does. */
+/** Returns the difference to the rules told so far; undefined without one. */
 function newsOf(
   { files, skipped }: RulesFound,
   told: SessionState["rules"],
@@ -187,7 +185,7 @@ function newsOf(
 
 const SYSTEMS: Record<string, string> = { linux: "Linux", darwin: "macOS", windows: "Windows" };
 
-/** What commands reach: without what forwards to a proxy, no host is reached. */
+/** Without a forwarder to the proxy, commands reach no host. */
 function networkIn({ kind, forwards }: Sandbox, network: boolean | "allowed"): boolean | "allowed" {
   return network === "allowed" && kind !== "none" && !forwards ? false : network;
 }

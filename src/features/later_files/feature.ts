@@ -5,7 +5,7 @@ import { feature } from "../../verbs/feature.ts";
 import { Marks } from "../../session/marks.ts";
 import type { LaterFilesWatch } from "./watch.ts";
 
-/** Names to the person what a turn wrote that other programs run later. */
+/** Reports files of a turn that other programs run later. */
 export const laterFiles = feature({
   name: "later_files",
   open({ hub, log, paths, env, turn_parts }) {

@@ -1,6 +1,6 @@
 /**
- * Compares what runs later in a session's directory before the first write of a turn with what is
- * there at its end, and once a command in the background has ended.
+ * Compares files that run later before a turn's first write with those at its end, and after a
+ * background command has ended.
  */
 import { relative } from "@std/path";
 import { delay } from "@std/async";
@@ -17,41 +17,41 @@ import type { Turn } from "../../session/turn.ts";
 
 export interface WatchParts {
   log: Log;
-  /** What was there before turns that have not ended, by the ids of their sessions. */
+  /** The states before unfinished turns, by session. */
   marks: Marks;
-  /** The person's home directory, a real path. */
+  /** The person's home, a real path. */
   home: string | undefined;
-  /** Finds a session, which may have been read again meanwhile. @throws {SvcError} not_found */
+  /** The session may have been loaded again. @throws {SvcError} not_found */
   session(id: string): Promise<Session>;
-  /** Paths of a session's directory that no tool may see. */
+  /** Paths that the session's tools must not see. */
   hidden(session: Session): readonly string[];
 }
 
-/** What runs later, by its path in the session's directory, which may have been renamed. */
+/** By path relative to the session's directory, which may be renamed. */
 type Found = ReadonlyMap<string, LaterFile>;
 type States = ReadonlyMap<string, string>;
 
-/** The most entries of a directory that are looked at. */
+/** Per directory. */
 const ENTRIES_MAX = 200_000;
-/** How long a search may keep everything else waiting, in milliseconds. */
+/** How long a search blocks the event loop. */
 const SLICE_MS = 4;
-/** The repository whose top the directory is. */
+/** The repository whose top is the session's directory. */
 const OWN_REPOSITORY = ".git";
-/** Files that the text of a note names; the event has all of them. */
+/** In the text of a note; its event has all files. */
 const NAMED = 40;
-/** How many files of one kind it names before the others have their turn. */
+/** Of one kind, before other kinds follow. */
 const NAMED_EACH = 5;
 
 export class LaterFilesWatch {
   readonly #parts: WatchParts;
   readonly #before = new Map<string, States>();
-  /** Sessions with a turn that writes. */
+  /** Sessions with a writing turn. */
   readonly #turns = new Set<string>();
-  /** How much writes beside the calls of turns, by the ids of the sessions. */
+  /** The number of writers besides the turn's calls, by session. */
   readonly #beside = new Map<string, number>();
-  /** What goes on for each session, one after another. */
+  /** Runs the work of each session in sequence. */
   readonly #work = new Map<string, Promise<void>>();
-  /** Sessions that were told that their directory is too large. */
+  /** Sessions that know that their directory is too large. */
   readonly #told = new Set<string>();
 
   constructor(parts: WatchParts) {
@@ -59,9 +59,8 @@ export class LaterFilesWatch {
   }
 
   /**
-   * Remembers what is there before the first write of a turn.
-   *
-   * @throws {Error} when it cannot be told for now: what the turn writes would not be named
+   * Stores the state before a turn's first write.
+   * @throws {Error} when the turn's writes could not be reported
    */
   async beforeWrite(session: Session, { signal }: Turn): Promise<void> {
     let lack: unknown;
@@ -78,7 +77,7 @@ export class LaterFilesWatch {
     if (lack !== undefined) throw lack;
   }
 
-  /** Names what a turn wrote. Never throws. */
+  /** Reports what a turn wrote. Never throws. */
   async afterTurn(session: Session): Promise<void> {
     await this.#alone(session, async () => {
       this.#turns.delete(session.id);
@@ -87,8 +86,8 @@ export class LaterFilesWatch {
   }
 
   /**
-   * Has what is written beside the calls of turns named too, at the end of each turn and when the
-   * function that it returns is called. Neither throws.
+   * Also reports other writes, at each turn's end and when the returned function is called. Never
+   * throws.
    */
   async watch(session: Session): Promise<() => Promise<void>> {
     const { id } = session;
@@ -106,19 +105,19 @@ export class LaterFilesWatch {
   /** @param turn whether a turn begins to write */
   async #begin(session: Session, turn: boolean): Promise<void> {
     const states = statesOf((await this.#search(session, turn)).found);
-    // What was written since an earlier look was not named yet.
+    // Changes since an earlier look are not reported yet.
     if (this.#before.has(session.id)) return;
     this.#before.set(session.id, states);
     await this.#parts.marks.put(session.id, JSON.stringify([...states]), false);
   }
 
-  /** Names what has changed since the first write. Never throws. */
+  /** Reports changes since the first write. Never throws. */
   async look(session: Session): Promise<void> {
     if (!this.#before.has(session.id)) return;
     await this.#alone(session, () => this.#compare(session));
   }
 
-  /** Names what a turn wrote that was cut off by the end of an earlier daemon. Never throws. */
+  /** Reports a turn that the end of an earlier daemon cut off. Never throws. */
   async resume(session: Session, text: string): Promise<void> {
     await this.#alone(session, async () => {
       const states: [string, string][] = JSON.parse(text);
@@ -127,7 +126,6 @@ export class LaterFilesWatch {
     });
   }
 
-  /** Forgets a session that has ended. */
   forget(session_id: string): void {
     this.#before.delete(session_id);
     this.#turns.delete(session_id);
@@ -140,17 +138,17 @@ export class LaterFilesWatch {
     const { found, cut } = await this.#search(session, false);
     const changed = [...found].filter(([place, { state, only }]) =>
       before.get(place) !== state && !(only === "new" && before.has(place)) &&
-      // A repository that is made in the directory itself is what the person sees first.
+      // A new repository in the directory itself is obvious.
       !(place === OWN_REPOSITORY && !before.has(place))
     );
     const { workdir, background } = session.state;
     madeLater(workdir, changed.flatMap(([place, { path }]) => before.has(place) ? [] : [path]));
-    // What is still running may write more.
+    // Running work may write more.
     const goes_on = background.length > 0 || this.#turns.has(session.id) ||
       this.#beside.has(session.id);
     if (goes_on) this.#before.set(session.id, statesOf(found));
     else this.#before.delete(session.id);
-    // What is new may be what hides the rest.
+    // The new files may be what hides others.
     const told = cut && (changed.length > 0 || !this.#told.has(session.id));
     if (told) this.#told.add(session.id);
     const files = inOrder(changed, before);
@@ -158,7 +156,7 @@ export class LaterFilesWatch {
       ...files.length === 0 ? [] : [changedText(files)],
       ...told ? ["The directory is too large to look at all files that run later."] : [],
     ].join(" ");
-    // Nobody follows the turns of work for others.
+    // Nobody watches untrusted work.
     if (text !== "" && session.state.trust === "trusted") {
       await session.emit("lane.note", {
         lane_id: MAIN_LANE,
@@ -207,14 +205,13 @@ function statesOf(found: Found): States {
   return new Map([...found].map(([place, { state }]) => [place, state]));
 }
 
-/** A file that is named to the person. */
 interface Changed {
   path: string;
   change: "new" | "changed";
   runner: string;
 }
 
-/** What runs by itself comes before the rest, and what is new before what has changed. */
+/** Files that run by themselves come first, and new before changed ones. */
 function inOrder(changed: readonly [string, LaterFile][], before: States): Changed[] {
   const rank = ([place, { soon }]: [string, LaterFile]) =>
     (soon ? 0 : 2) + (before.has(place) ? 1 : 0);
@@ -235,7 +232,7 @@ function byRunner(files: readonly Changed[]): NonNullable<EventData["lane.note"]
   }));
 }
 
-/** Names files of every kind, however many there are of one, and counts the rest by kind. */
+/** Names files of every kind, and counts the rest by kind. */
 function changedText(files: readonly Changed[]): string {
   const kinds = [...Map.groupBy(files, ({ runner }) => runner).values()];
   const first = kinds.flatMap((of_kind) => of_kind.slice(0, NAMED_EACH));

@@ -1,9 +1,9 @@
 /**
- * `cortex/curator-audit.jsonl`: one record for each automatic write of the memory (product.md,
- * daemon-level files), and for each change of an entry. Append-only; a record is on the disk when
- * {@linkcode AuditTrail.append} returns. A line that is no record, cut off by a crash or damaged by
- * the disk, is put aside into a file beside it, so that the trail goes on as valid JSON lines.
+ * `cortex/curator-audit.jsonl`: an append-only record of each automatic write (product.md,
+ * daemon-level files) and each change of an entry. Invalid lines, cut off by a crash or damaged by
+ * the disk, are moved to a file beside it.
  */
+import { Buffer } from "node:buffer";
 import type * as z from "zod";
 import { dirname } from "@std/path";
 import { checkPrivate, ensurePrivateDir, openOwnFile, syncDir } from "../../os/files.ts";
@@ -14,10 +14,9 @@ import type { auditRecordSchema } from "./schemas.ts";
 
 export type AuditRecord = z.output<ReturnType<typeof auditRecordSchema>>;
 
-/** The source of what a client made of an entry that was there. */
+/** The source of a client's change. */
 export const EDITED = "edited";
 
-/** Some records, and where those before them are. */
 export interface AuditPage {
   records: AuditRecord[];
   next_cursor?: string;
@@ -30,26 +29,22 @@ export class AuditTrail {
   readonly #path: string;
   readonly #log: Log;
 
-  /** @param path of the file; it and its directory are made at the first record. */
+  /** @param path created at the first record, with its directory */
   constructor(path: string, log: Log) {
     this.#path = path;
     this.#log = log;
   }
 
   /**
-   * Adds a record: all of it, or, when it throws, nothing.
-   *
-   * @throws {SvcError} permission_denied when the file or its directory is not ours alone; what the
-   * system says when it cannot be written.
+   * Appends a record durably, all of it or nothing.
+   * @throws {SvcError} permission_denied when others can access the file or its directory; the
+   * system's error when it cannot be written
    */
   append(record: AuditRecord): void {
     ensurePrivateDir(dirname(this.#path));
-    const there = checkPrivate(this.#path, 0o600, "file");
-    const file = there
-      ? openOwnFile(this.#path)
-      : Deno.openSync(this.#path, { read: true, write: true, createNew: true, mode: 0o600 });
+    const { file, is_new } = openOrCreate(this.#path);
     try {
-      // A record that a crash cut off was never acted upon.
+      // A record that a crash cut off never took effect.
       const size = this.#cutTorn(file);
       file.seekSync(size, Deno.SeekMode.Start);
       const bytes = new TextEncoder().encode(`${JSON.stringify(record)}\n`);
@@ -63,10 +58,10 @@ export class AuditTrail {
     } finally {
       file.close();
     }
-    if (!there) syncDir(dirname(this.#path));
+    if (is_new) syncDir(dirname(this.#path));
   }
 
-  /** The records, oldest first. Lines that are none are put aside when all have been read. */
+  /** Yields the records, oldest first, then moves invalid lines aside. */
   async *records(): AsyncGenerator<AuditRecord> {
     if (!checkPrivate(this.#path, 0o600, "file")) return;
     const { size } = Deno.statSync(this.#path);
@@ -79,11 +74,7 @@ export class AuditTrail {
     if (damaged) this.#mend();
   }
 
-  /**
-   * The last records, oldest first.
-   *
-   * @param options.cursor the `next_cursor` of a page: those before that page.
-   */
+  /** Returns the last records, oldest first; with a `cursor`, those before that page. */
   async page({ limit, cursor }: { limit: number; cursor?: string }): Promise<AuditPage> {
     const end = cursor === undefined ? Infinity : Number(cursor);
     const records: AuditRecord[] = [];
@@ -98,7 +89,7 @@ export class AuditTrail {
     return { records, ...(first > 0 ? { next_cursor: String(first) } : {}) };
   }
 
-  /** Cuts what follows the last newline off, and puts it aside. @returns the size that is left. */
+  /** Moves an incomplete last line aside. @returns the remaining size */
   #cutTorn(file: Deno.FsFile): number {
     const { size } = file.statSync();
     const whole = wholeSize(file, size);
@@ -109,8 +100,8 @@ export class AuditTrail {
   }
 
   /**
-   * Writes the trail anew without what is no record. In one synchronous step: no record is added
-   * meanwhile. What has been put aside twice, because a crash came between, does no harm.
+   * Rewrites the trail without invalid lines. It is synchronous, so no record is added meanwhile.
+   * After a crash, the same lines may be aside twice, which does no harm.
    */
   #mend(): void {
     const good: Uint8Array[] = [];
@@ -122,14 +113,14 @@ export class AuditTrail {
       const record = toRecord(decoder.decode(bytes.subarray(start, at)));
       (record === undefined ? bad : good).push(bytes.subarray(start, at + 1));
     }
-    // What follows the last newline is for the next record to cut off.
+    // The next append cuts off an incomplete last line.
     good.push(bytes.subarray(start));
-    this.#putAside(concat(bad));
+    this.#putAside(Buffer.concat(bad));
     const mended = `${this.#path}.${crypto.randomUUID()}.tmp`;
     try {
       const file = Deno.openSync(mended, { write: true, createNew: true, mode: 0o600 });
       try {
-        writeAllSync(file, concat(good));
+        writeAllSync(file, Buffer.concat(good));
         file.syncSync();
       } finally {
         file.close();
@@ -144,10 +135,7 @@ export class AuditTrail {
 
   #putAside(bytes: Uint8Array): void {
     const path = `${this.#path}.bad`;
-    const there = checkPrivate(path, 0o600, "file");
-    const file = there
-      ? openOwnFile(path)
-      : Deno.openSync(path, { read: true, write: true, createNew: true, mode: 0o600 });
+    const { file, is_new } = openOrCreate(path);
     try {
       file.seekSync(0, Deno.SeekMode.End);
       writeAllSync(file, bytes);
@@ -155,7 +143,7 @@ export class AuditTrail {
     } finally {
       file.close();
     }
-    if (!there) syncDir(dirname(path));
+    if (is_new) syncDir(dirname(path));
     this.#log.warn("moved invalid lines out of the memory's audit trail", {
       path: this.#path,
       aside: path,
@@ -166,7 +154,7 @@ export class AuditTrail {
 
 const FIELDS = ["ts", "entry_id", "category", "content_sha", "source_msg_id"] as const;
 
-/** The record of a line; undefined when it is none. */
+/** Undefined for an invalid line. */
 function toRecord(line: string): AuditRecord | undefined {
   try {
     const record = JSON.parse(line);
@@ -176,17 +164,15 @@ function toRecord(line: string): AuditRecord | undefined {
   }
 }
 
-function concat(parts: readonly Uint8Array[]): Uint8Array {
-  const whole = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
+function openOrCreate(path: string): { file: Deno.FsFile; is_new: boolean } {
+  const is_new = !checkPrivate(path, 0o600, "file");
+  const file = is_new
+    ? Deno.openSync(path, { read: true, write: true, createNew: true, mode: 0o600 })
+    : openOwnFile(path);
+  return { file, is_new };
 }
 
-/** Bytes of a file up to its last newline. */
+/** Bytes up to the last newline. */
 function wholeSize(file: Deno.FsFile, size: number): number {
   for (let end = size; end > 0;) {
     const from = Math.max(0, end - CHUNK);

@@ -1,7 +1,4 @@
-/**
- * The cortex of a daemon: its memory, opened when it is needed and given back at rest, and the lobes
- * that use it for the sessions.
- */
+/** The cortex of a daemon: the memory, open only while it is in use, and the lobes. */
 import type { DatabaseSync } from "node:sqlite";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
 import type { Log } from "../../os/log.ts";
@@ -17,27 +14,24 @@ import { Memory, type Recalled, type Written } from "./memory.ts";
 import { memoryFor, type PromptMemory } from "./prompt.ts";
 import { MemoryStore } from "./store.ts";
 
-export interface CortexParts {
-  /** Whether there is a database yet; one is made at the first write. */
+interface CortexParts {
+  /** Whether there is a database; the first write creates it. */
   exists(): boolean;
   openDb(): Promise<DatabaseSync>;
-  /** Of the audit trail. */
   audit_path: string;
   log: Log;
   settings(): CortexSettings;
   model(id: string): Promise<Model>;
-  /** What a model call cost, in USD. */
+  /** In USD. */
   cost(model_id: string, usage: Usage): number;
-  /** Says that a session's budget is used up. */
+  /** Returns why a session's budget is used up. */
   spent(session: Session): string | undefined;
   newId(prefix: "mem" | "lane" | "call"): string;
 }
 
-/** `[cortex]` of daemon.toml. */
-export interface CortexSettings {
-  /** Whether turns are read when they are over. */
+interface CortexSettings {
   curator: boolean;
-  /** Tokens that a prompt may be given of the memory; 0 for none. */
+  /** Of a prompt; 0 turns the recaller off. */
   recall_tokens: number;
 }
 
@@ -66,14 +60,12 @@ export class Cortex {
 
   // ── the memory ───────────────────────────────────────────────────────────────────────────────
 
-  /**
-   * Does something with the memory, at once when it is open: what closes it at rest comes after.
-   */
+  /** Starts the work at once when the memory is open, before anything can close it. */
   #use<T>(work: (memory: Memory) => T): Promise<T> {
     return this.#open().then(work);
   }
 
-  /** As {@linkcode Cortex.#use}, or gives `none` as long as nothing was ever kept. */
+  /** Returns `none` while nothing was ever stored. */
   async #read<T>(none: T, work: (memory: Memory) => T): Promise<T> {
     return this.#memory === undefined && !this.#parts.exists() ? none : await this.#use(work);
   }
@@ -98,9 +90,8 @@ export class Cortex {
 
   /**
    * Remembers something for a client.
-   *
-   * @param session the one whose event tells of it, and whose entry it is in scope Session or Worker.
-   * @throws {SvcError} as {@linkcode Memory.remember}.
+   * @param session receives the event, and owns the entry in scope Session or Worker
+   * @throws {SvcError} as {@linkcode Memory.remember}
    */
   async remember(proposal: Proposal, session?: Session): Promise<Written> {
     const reader = session && { ...readerOf(session), trusted: true };
@@ -110,11 +101,9 @@ export class Cortex {
   }
 
   /**
-   * Remembers something for a session by itself: its model asked for it, or the curator. Each such
-   * write has its audit record.
-   *
-   * @param source_msg_id the person's message that it came from; the last one by default.
-   * @throws {SvcError} as {@linkcode Memory.remember}.
+   * Remembers something for a model or the curator, with an audit record.
+   * @param source_msg_id the person's message that it came from; default: the last one
+   * @throws {SvcError} as {@linkcode Memory.remember}
    */
   async rememberItself(
     proposal: Proposal,
@@ -129,39 +118,38 @@ export class Cortex {
   }
 
   /**
-   * Makes another of an entry, for a client.
-   *
-   * @param session whose entry it is from now on, in scope Session or Worker.
-   * @throws {SvcError} as {@linkcode Memory.update}.
+   * Changes an entry for a client.
+   * @param session the new owner, in scope Session or Worker
+   * @throws {SvcError} as {@linkcode Memory.update}
    */
   update(entry_id: string, changes: Changes, session?: Session): Promise<Entry> {
     const reader = session && { ...readerOf(session), trusted: true };
     return this.#use((memory) => memory.update(entry_id, changes, reader));
   }
 
-  /** Finds entries about a text: those that a session sees, or without one all. */
+  /** Searches the entries that a session sees; without a session, all. */
   recall(text: string, limit: number, session?: Session): Promise<Recalled[]> {
     const reader = session && readerOf(session);
     return this.#read([], (memory) => memory.recall(text, { reader, limit }));
   }
 
-  /** Forgets an entry for good. @throws {SvcError} not_found. */
+  /** Deletes an entry permanently. @throws {SvcError} not_found. */
   forget(entry_id: string): Promise<void> {
     return this.#use((memory) => memory.forget(entry_id));
   }
 
-  /** Lists entries by their key; see {@linkcode Memory.query}. */
+  /** See {@linkcode Memory.query}. */
   query(options: Parameters<Memory["query"]>[0]): Promise<ReturnType<Memory["query"]>> {
     const none = { entries: [], truncated: false };
     return this.#read(none, (memory) => memory.query(options));
   }
 
-  /** Lists entries; see {@linkcode Memory.list}. */
+  /** See {@linkcode Memory.list}. */
   list(options: Parameters<Memory["list"]>[0]): Promise<ReturnType<Memory["list"]>> {
     return this.#read({ entries: [] }, (memory) => memory.list(options));
   }
 
-  /** Records of automatic writes and changes; see {@linkcode AuditTrail.page}. */
+  /** See {@linkcode AuditTrail.page}. */
   audit(options: { limit: number; cursor?: string }): Promise<AuditPage> {
     return this.#audit.page(options);
   }
@@ -180,14 +168,14 @@ export class Cortex {
     }));
   }
 
-  /** Pauses a lobe or lets it go on; that holds beyond a restart. What it is at, it finishes. */
+  /** Also holds after a restart. Work in progress is finished. */
   setLobePaused(lobe: LobeName, paused: boolean): Promise<void> {
     return this.#use((memory) => memory.setLobePaused(lobe, paused));
   }
 
   /**
-   * The recaller, at the beginning of a turn: records what the memory has about the messages that
-   * wait. A memory that cannot be read is no reason to leave a message unanswered.
+   * The recaller: records the entries about the waiting messages. A turn does not fail because the
+   * memory cannot be read.
    */
   async recallForTurn(session: Session, turn: Turn): Promise<void> {
     const { recall_tokens: budget_tokens } = this.#parts.settings();
@@ -210,7 +198,7 @@ export class Cortex {
     await session.emit("memory.recalled", { turn_id: turn.turn_id, entries, text: found.text });
   }
 
-  /** The curator, at the end of a turn that ended well; nothing waits for it. */
+  /** The curator: reads a completed turn in the background. */
   turnCompleted(session: Session): void {
     if (this.#stopped || !this.#parts.settings().curator) return;
     const { approval, trust } = session.state;
@@ -218,39 +206,37 @@ export class Cortex {
     if (this.#parts.spent(session) === undefined) this.#curators.turnCompleted(session);
   }
 
-  /** Forgets what was kept at hand of a session that is gone. */
   sessionEnded(session_id: string): void {
     this.#curators.sessionEnded(session_id);
   }
 
-  /** Forgets the entries for a session alone: it is deleted. */
+  /** Deletes the session's own entries. */
   async sessionDeleted(session_id: string): Promise<void> {
     await this.#read(undefined, (memory) => memory.forgetSession(session_id));
   }
 
   // ── rest and end ─────────────────────────────────────────────────────────────────────────────
 
-  /** Gives the database back until it is needed again. */
+  /** Closes the database until it is needed again. */
   async rest(): Promise<void> {
     const closed = this.#memory?.then((memory) => memory.close(), () => {});
     this.#memory = undefined;
     await closed;
   }
 
-  /** Stops the lobes; what one was at is recorded as cancelled when it resolves. */
+  /** Cancels the lobes; resolves when that is recorded. */
   async stopLobes(): Promise<void> {
     this.#stopped = true;
     await this.#curators.stop();
   }
 
-  /** Closes the memory for good. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.rest();
   }
 }
 
-/** Known entries that the curator is shown, so that it does not propose them again. */
+/** Entries shown to the curator, so that it does not propose them again. */
 const KNOWN_MAX = 10;
 
 function readerOf({ id, state }: Session): Reader {

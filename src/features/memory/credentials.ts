@@ -1,4 +1,4 @@
-/** Credentials are never remembered: their well-known shapes are found before anything is written. */
+/** Finds well-known credentials, which are never remembered. */
 
 const SHAPES: readonly [name: string, shape: RegExp][] = [
   ["a private key", /-----BEGIN [A-Z ]*PRIVATE KEY-----/],
@@ -17,11 +17,7 @@ const SHAPES: readonly [name: string, shape: RegExp][] = [
   ["a password", /\b(?:password|passwd|passphrase|api[-_ ]?key|secret)\s*[:=]\s*\S{6,}/i],
 ];
 
-/**
- * Says what in a text looks like a credential.
- *
- * @returns its kind, such as `a GitHub token`; undefined when nothing does.
- */
+/** Returns the kind of credential in a text, such as `a GitHub token`. */
 export function credentialIn(text: string): string | undefined {
   return SHAPES.find(([, shape]) => shape.test(text))?.[0];
 }

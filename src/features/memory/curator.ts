@@ -1,6 +1,5 @@
 /**
- * The curator: a lobe that reads a turn when it is over and remembers what is worth it. Facts it
- * writes by itself; about anything else it asks.
+ * The curator: a lobe that reads a finished turn. It saves facts itself and asks about the rest.
  */
 import { SvcError } from "../../protocol/errors.ts";
 import type { Model, Usage } from "../../models/model.ts";
@@ -11,33 +10,29 @@ import { type Entry, type Proposal, REMEMBER } from "../../protocol/memory.ts";
 import { asksFirst, describeProposal, ruleOf } from "./proposals.ts";
 import { CURATOR } from "./lobes.ts";
 
-export interface CuratorParts {
+interface CuratorParts {
   model: Model;
-  /** What a model call cost, in USD. */
+  /** In USD. */
   cost(usage: Usage): number;
   newId(prefix: "lane" | "call"): string;
-  /** Entries that are known about a text. */
   known(text: string): Promise<readonly Entry[]>;
-  /** Writes an entry for the session. @throws {SvcError} when it may not be. */
+  /** @throws {SvcError} when the session may not write it */
   write(proposal: Proposal): Promise<void>;
-  /** Called when the excerpt was read: it need not be read again. */
+  /** The excerpt was read, and need not be read again. */
   onRead(): void;
 }
 
-/** How long the model may take. */
 const ANSWER_MS = 60_000;
-/** How long a proposal waits for the person. */
+/** How long a person has to decide. */
 const DECISION_MS = 10 * 60_000;
-/** Tokens of the answer, thinking included. */
+/** Including thinking. */
 const OUTPUT_TOKENS = 4_000;
-/** Characters of an answer past which it is none. */
+/** In characters. */
 const ANSWER_MAX = 16 * 1024;
 
 /**
- * Reads an excerpt of a session's conversation, in a lane of its own, and remembers what is worth
- * it. Never throws: how it went is the lane's end.
- *
- * @param signal calls it off.
+ * Reads an excerpt of a conversation in its own lane, and remembers what is worth it. Never throws:
+ * the lane's end shows the result.
  */
 export async function curate(
   session: Session,
@@ -98,7 +93,7 @@ async function ask(
   return answer;
 }
 
-/** Writes a proposal, after it was allowed where that is needed; says in the lane what became of it. */
+/** Asks where that is needed, writes the proposal, and reports the result in the lane. */
 async function consider(
   session: Session,
   lane_id: string,

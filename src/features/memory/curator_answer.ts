@@ -1,4 +1,4 @@
-/** What the curator asks a model, and how it reads the answer. */
+/** The curator's prompt, and the parser of the answer. */
 import * as z from "zod";
 import type { Message } from "../../models/model.ts";
 import { CATEGORIES, CONTENT_MAX, type Entry, type Proposal } from "../../protocol/memory.ts";
@@ -16,7 +16,7 @@ scope: Worker for what concerns this project, AllSessions for what concerns the 
 content: one sentence that can be understood alone.
 At most three entries. Mostly there is nothing: then answer {"entries": []}.`;
 
-/** Characters of one message, and of all together, that the curator is shown. */
+/** In characters: of one message, and of all together. */
 const MESSAGE_MAX = 2_000;
 const EXCERPT_MAX = 12_000;
 const PROPOSALS_MAX = 3;
@@ -28,10 +28,7 @@ const ProposalSchema = z.object({
   content: z.string().trim().min(1).max(CONTENT_MAX),
 });
 
-/**
- * What was said, for the curator to read: the newest part of it, without the output of tools, which
- * neither the person nor the agent vouches for.
- */
+/** Returns the newest part of a conversation, without tool output: no one vouches for that. */
 export function excerptOf(messages: readonly Message[]): string {
   const lines: string[] = [];
   let length = 0;
@@ -46,7 +43,7 @@ export function excerptOf(messages: readonly Message[]): string {
   return lines.join("\n\n");
 }
 
-/** The curator's question about an excerpt. */
+/** Returns the prompt for an excerpt. */
 export function curatorQuestion(excerpt: string, known: readonly Entry[]): string {
   const lines = known.map(({ category, content }) => JSON.stringify({ category, content }));
   return [
@@ -58,7 +55,7 @@ export function curatorQuestion(excerpt: string, known: readonly Entry[]): strin
   ].join("\n");
 }
 
-/** The entries that an answer proposes; what does not have their form is left out. */
+/** Returns the valid entries of an answer. */
 export function proposalsIn(answer: string): Proposal[] {
   const json = answer.slice(answer.indexOf("{"), answer.lastIndexOf("}") + 1);
   let parsed: unknown;

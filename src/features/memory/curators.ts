@@ -1,4 +1,4 @@
-/** The curators of all sessions: at most one a session is at work. */
+/** The curators of all sessions, at most one for each session. */
 import { delay } from "@std/async";
 import type { Model, Usage } from "../../models/model.ts";
 import { messageOf } from "../../protocol/errors.ts";
@@ -8,48 +8,47 @@ import { curate } from "./curator.ts";
 import { excerptOf } from "./curator_answer.ts";
 import type { Entry, Proposal } from "../../protocol/memory.ts";
 
-export interface CuratorsParts {
+interface CuratorsParts {
   log: Log;
   model(id: string): Promise<Model>;
-  /** What a model call cost, in USD. */
+  /** In USD. */
   cost(model_id: string, usage: Usage): number;
   newId(prefix: "lane" | "call"): string;
   isPaused(): Promise<boolean>;
-  /** Entries that are known about a text and that the session sees. */
+  /** Only entries that the session sees. */
   known(text: string, session: Session): Promise<readonly Entry[]>;
-  /** Writes an entry for the session. @throws {SvcError} when it may not be. */
+  /** @throws {SvcError} when the session may not write it */
   write(proposal: Proposal, session: Session, source_msg_id: string): Promise<void>;
 }
 
 interface Curating {
   stop: AbortController;
-  /** Resolves when it and those before it are gone. */
+  /** Resolves when it and all earlier ones have ended. */
   done: Promise<void>;
 }
 
-/** How long a session must have been quiet: turns that follow each other quickly are read as one. */
+/** Turns that follow each other more quickly are read as one. */
 const QUIET_MS = 2_000;
 
 export class Curators {
   readonly #parts: CuratorsParts;
   readonly #curating = new Map<string, Curating>();
-  /** By session, where the messages begin that were not read. */
+  /** Where the unread messages begin, by session. */
   readonly #unread = new Map<string, number>();
 
   constructor(parts: CuratorsParts) {
     this.#parts = parts;
   }
 
-  /** Whether any of them is at work. */
   get working(): boolean {
     return this.#curating.size > 0;
   }
 
-  /** Has a turn read that is over; nothing waits for it. */
+  /** Reads a finished turn in the background. */
   turnCompleted(session: Session): void {
     const { id } = session;
     const earlier = this.#curating.get(id);
-    // What it had not read yet is read with this turn; what it still asks about was passed over.
+    // The next run reads what was unread. Its open question was passed over.
     earlier?.stop.abort(new DOMException("the next turn has ended", "AbortError"));
     const stop = new AbortController();
     const done = this.#readTurn(session, stop.signal)
@@ -67,7 +66,7 @@ export class Curators {
   async #readTurn(session: Session, signal: AbortSignal): Promise<void> {
     const { isPaused, model: resolve, cost, newId, known, write } = this.#parts;
     if (await isPaused()) {
-      // What is said meanwhile stays unread.
+      // Messages during a pause stay unread.
       this.#unread.delete(session.id);
       return;
     }
@@ -75,7 +74,7 @@ export class Curators {
     const { excerpt, length } = await this.#unreadOf(session);
     if (excerpt === "") return;
     await delay(QUIET_MS, { signal });
-    // It goes on: this turn is read with the next.
+    // The session continues: its next run reads this turn too.
     if (session.state.turn !== undefined) return;
     const model = await resolve(session.state.model);
     await curate(session, excerpt, {
@@ -88,24 +87,23 @@ export class Curators {
     }, signal);
   }
 
-  /** What was said and not read yet, and the length of the whole conversation in messages. */
+  /** The unread messages, and the number of all messages. */
   async #unreadOf(session: Session): Promise<{ excerpt: string; length: number }> {
     const messages = (await session.transcript()).messages()
       .filter((message) => message.role !== "user" || !message.notice);
     const unread = this.#unread.get(session.id) ?? Infinity;
-    // A compaction makes it shorter.
+    // Compaction shortens a conversation.
     const from = unread <= messages.length ? unread : lastTurnIn(messages);
     this.#unread.set(session.id, from);
     return { excerpt: excerptOf(messages.slice(from)), length: messages.length };
   }
 
-  /** Lets go of a session that is gone. */
   sessionEnded(session_id: string): void {
     this.#curating.get(session_id)?.stop.abort(new DOMException("it has ended", "AbortError"));
     this.#unread.delete(session_id);
   }
 
-  /** Calls off what is at work; resolves when that is recorded. */
+  /** Cancels all; resolves when that is recorded. */
   async stop(): Promise<void> {
     const curating = [...this.#curating.values()];
     for (const { stop } of curating) {
@@ -115,7 +113,7 @@ export class Curators {
   }
 }
 
-/** Where the messages begin that the last turn was about. */
+/** Where the messages of the last turn begin. */
 function lastTurnIn(messages: readonly { role: string }[]): number {
   const last = messages.findLastIndex(({ role }) => role === "user");
   const before = messages.slice(0, last).findLastIndex(({ role }) => role !== "user");

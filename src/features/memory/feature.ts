@@ -27,7 +27,7 @@ export const memory = feature({
         });
       },
       async beforeTurn(session, turn) {
-        // Nobody reads it, or nothing was ever remembered.
+        // A built-in model does not read it, or nothing was ever remembered.
         if (models().isBuiltin(session.state.model) || !exists(paths.state_db)) return;
         await (await cortex()).recallForTurn(session, turn);
       },

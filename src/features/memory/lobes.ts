@@ -1,4 +1,4 @@
-/** The lobes: what works for the sessions beside their conversation. Each can be paused. */
+/** The lobes: background helpers beside the conversation. Each can be paused. */
 import type * as z from "zod";
 import type { lobeItemSchema } from "./schemas.ts";
 
@@ -7,7 +7,6 @@ export const CURATOR = "curator";
 export const LOBES = [RECALLER, CURATOR] as const;
 export type LobeName = typeof LOBES[number];
 
-/** A lobe as lists show it. */
 export type Lobe = z.output<ReturnType<typeof lobeItemSchema>>;
 
 export const SUMMARIES: Record<LobeName, string> = {

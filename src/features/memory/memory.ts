@@ -1,4 +1,4 @@
-/** The durable memory: what is written to it, under which rules, and how it is found again. */
+/** The durable memory: the rules for writing, and the search. */
 import type * as z from "zod";
 import { createHash } from "node:crypto";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
@@ -22,37 +22,34 @@ import type { MemoryStore } from "./store.ts";
 import { searchTerms, wordsOf } from "./words.ts";
 import type { entryListSchema, entryQuerySchema, keyedEntrySchema } from "./schemas.ts";
 
-export interface MemoryParts {
+interface MemoryParts {
   store: MemoryStore;
   audit: AuditTrail;
   newId(): string;
 }
 
-/** What {@linkcode Memory.remember} did. */
 export interface Written {
   entry: Entry;
-  /** False when the same was remembered already. */
+  /** False for something that was already known. */
   is_new: boolean;
 }
 
-/** An entry that answers a question. */
 export type Recalled = Entry & {
-  /** How well its words fit, against the best: 1 is the best. */
+  /** Relative to the best match, which has 1. */
   score: number;
 };
 
-export type MemoryEntry = z.output<ReturnType<typeof keyedEntrySchema>>;
+type MemoryEntry = z.output<ReturnType<typeof keyedEntrySchema>>;
 
-/** Entries kept; past it something has to be forgotten first. */
 export const ENTRIES_MAX = 50_000;
-/** What is looked at to pick the best: entries that fit equally well are put in order by hand. */
+/** Matches per search that {@linkcode byScore} sorts. */
 const CANDIDATES = 200;
 
 export class Memory {
   readonly #store: MemoryStore;
   readonly #audit: AuditTrail;
   readonly #newId: () => string;
-  /** Entries that were audited and must be made visible: a full disk may have kept them from it. */
+  /** Audited entries that are not visible yet, for example because the disk was full. */
   #audited: Entry[] = [];
 
   private constructor({ store, audit, newId }: MemoryParts) {
@@ -61,7 +58,7 @@ export class Memory {
     this.#newId = newId;
   }
 
-  /** Opens the memory and settles what a crash left undecided. {@linkcode Memory.close} closes it. */
+  /** Opens the memory and settles what a crash left undecided. */
   static async open(parts: MemoryParts): Promise<Memory> {
     const memory = new Memory(parts);
     try {
@@ -80,13 +77,12 @@ export class Memory {
   // ── writing ──────────────────────────────────────────────────────────────────────────────────
 
   /**
-   * Remembers something; the same again only counts as recent again.
-   *
-   * @param options.reader the session that writes; a client, who may write anything, has none.
-   * @param options.source_msg_id of an automatic write: the message it came from, for the audit.
-   * @throws {SvcError} validation for what looks like a credential, and for a scope that needs a
-   * session; permission_denied for a scope that is not the session's; conflict when it is full;
-   * `internal` when it cannot be written.
+   * Remembers something; a repetition only makes the entry recent again.
+   * @param options.reader the session that writes; a client has none and may write anything
+   * @param options.source_msg_id the source of an automatic write, for the audit
+   * @throws {SvcError} validation for a credential, or a scope that needs a session;
+   * permission_denied for a scope that is not the session's; conflict when the memory is full;
+   * internal
    */
   remember(
     { content, category, scope, tags = [] }: Proposal,
@@ -106,21 +102,20 @@ export class Memory {
       created_at: now,
       updated_at: now,
       written_by: source_msg_id === undefined ? "" : reader?.session_id ?? "",
-      // What a session writes for others was allowed before it came here.
+      // A session asks before it writes for others.
       approved: source_msg_id === undefined || reachesFar(into),
     };
     return requireWritten(() => this.#write(entry, source_msg_id));
   }
 
   /**
-   * Makes another of an entry; what is not said stays. The change has its audit record.
-   *
-   * @param reader the session that it belongs to from now on, in scope Session or Worker.
-   * @throws {SvcError} not_found; conflict when another entry says the same; else as
-   * {@linkcode Memory.remember}.
+   * Changes an entry; omitted fields stay. The change is audited.
+   * @param reader the new owner, in scope Session or Worker
+   * @throws {SvcError} not_found; conflict for the content of another entry; as {@linkcode
+   * Memory.remember}
    */
   update(entry_id: string, changes: Changes, reader?: Reader): Entry {
-    // What it is was perhaps decided, and had no room until now.
+    // An audited change may still wait for disk space.
     requireWritten(() => this.#releaseAudited());
     const before = this.#store.entry(entry_id) ?? notFound(entry_id);
     const { content, category, scope, tags } = { ...before, ...changes };
@@ -162,8 +157,8 @@ export class Memory {
   }
 
   /**
-   * The audit record decides: before it the entry is held back where nobody sees it, after it the
-   * entry will be there, whatever happens in between.
+   * The audit record decides: before it, the entry is held and invisible; after it, the entry will
+   * appear, whatever happens in between.
    */
   #writeAudited(entry: Entry, source_msg_id: string): void {
     this.#store.hold(entry);
@@ -189,7 +184,7 @@ export class Memory {
     try {
       for (const { entry_id } of entries) this.#store.drop(entry_id);
     } catch {
-      // On a full disk; nobody sees them, and the next opening drops them.
+      // The disk is full. They are invisible, and the next opening drops them.
     }
   }
 
@@ -204,17 +199,17 @@ export class Memory {
     try {
       this.#releaseAudited();
     } catch {
-      // On a full disk what is there can still be read; the next write tries again.
+      // The disk is full: entries can still be read, and the next write tries again.
     }
   }
 
-  /** Forgets an entry for good. @throws {SvcError} not_found. */
+  /** Deletes an entry permanently. @throws {SvcError} not_found. */
   forget(entry_id: string): void {
     if (!this.#store.remove(entry_id)) notFound(entry_id);
     this.#audited = this.#audited.filter((entry) => entry.entry_id !== entry_id);
   }
 
-  /** Forgets the entries for a session alone, for good. */
+  /** Deletes the entries of scope Session permanently. */
   forgetSession(session_id: string): void {
     this.#store.removeOwned("Session", session_id);
     this.#audited = this.#audited.filter(({ scope, owner }) =>
@@ -225,10 +220,8 @@ export class Memory {
   // ── reading ──────────────────────────────────────────────────────────────────────────────────
 
   /**
-   * Finds the entries about what a text is about, the best first. Among those that fit equally well
-   * a warning comes before a fact, and a recent one before an old one.
-   *
-   * @param options.reader the session whose entries are looked at; all entries without one.
+   * Searches the entries of a session, or without a reader all; best first. Among equal matches a
+   * warning comes before a fact, and a recent entry before an old one.
    */
   recall(text: string, { reader, limit }: { reader?: Reader; limit: number }): Recalled[] {
     const found = this.#store.search(
@@ -247,11 +240,7 @@ export class Memory {
       .map(({ rank: _, ...entry }) => entry);
   }
 
-  /**
-   * Lists entries, those written or changed last first.
-   *
-   * @param cursor the `next_cursor` of the page before.
-   */
+  /** Lists entries, most recently written first. @param cursor of the previous page */
   list(
     { cursor, ...options }: z.output<ReturnType<typeof entryListSchema>>,
   ): { entries: Entry[]; next_cursor?: string } {
@@ -260,17 +249,12 @@ export class Memory {
     return { entries, ...(next === undefined ? {} : { next_cursor: String(next) }) };
   }
 
-  /** The entries that belong into every prompt of a session, the newest first. */
+  /** Returns the entries for every prompt of a session, newest first. */
   always({ trusted }: Reader): Entry[] {
     return this.#store.ofScope("Always").filter(({ approved }) => approved || trusted);
   }
 
-  /**
-   * Lists entries of a scope by their key, `<category>/<entry_id>`.
-   *
-   * @param key_prefix only keys that begin with it.
-   * @returns at most `limit` entries; `truncated` when there are more.
-   */
+  /** Lists up to `limit` entries whose key, `<category>/<entry_id>`, begins with the prefix. */
   query(
     { scope, key_prefix = "", limit }: z.output<ReturnType<typeof entryQuerySchema>>,
   ): { entries: MemoryEntry[]; truncated: boolean } {
@@ -285,12 +269,11 @@ export class Memory {
     };
   }
 
-  /** The lobes that are paused, by name. */
   pausedLobes(): Set<string> {
     return this.#store.pausedLobes();
   }
 
-  /** Pauses a lobe or lets it go on; that holds beyond a restart. */
+  /** Also holds after a restart. */
   setLobePaused(lobe: string, paused: boolean): void {
     this.#store.setLobePaused(lobe, paused);
   }
@@ -300,12 +283,12 @@ function shaOf(content: string): string {
   return createHash("sha256").update(content).digest("hex");
 }
 
-/** Now, or a moment after `at` where the clock was set back: a change is later than what it changes. */
+/** Now, but later than `at` even if the clock was set back. */
 function after(at: string): string {
   return new Date(Math.max(Date.now(), Date.parse(at) + 1)).toISOString();
 }
 
-/** Does what writes. @throws {SvcError} internal for what the system says. */
+/** @throws {SvcError} internal with the system's error */
 function requireWritten<T>(write: () => T): T {
   try {
     return write();

@@ -1,6 +1,5 @@
 import type { Migration } from "../../os/state_db.ts";
 
-/** The tables of this feature in the state database. */
 export const MIGRATIONS: readonly Migration[] = [
   {
     was: 2,
@@ -42,7 +41,7 @@ export const MIGRATIONS: readonly Migration[] = [
   CREATE TABLE memory_held (entry_id TEXT PRIMARY KEY, entry TEXT NOT NULL) STRICT, WITHOUT ROWID;
   CREATE TABLE paused_lobes (lobe TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;`,
   },
-  // Facts of these scopes were written without a question, and nothing in the table says by whom.
+  // Facts of these scopes were written without a question, and the table does not say by whom.
   {
     was: 9,
     sql: `ALTER TABLE memory ADD COLUMN written_by TEXT NOT NULL DEFAULT '';

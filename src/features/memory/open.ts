@@ -1,4 +1,4 @@
-/** The cortex of a daemon. Loaded when the memory is first needed, or a turn is first to be read. */
+/** The cortex of a daemon. Loaded when it is first needed. */
 import { spentBudget } from "../../agent/budget.ts";
 import { CORTEX } from "./config.ts";
 import { Cortex } from "./cortex.ts";
@@ -7,13 +7,12 @@ import { exists } from "../../os/files.ts";
 import type { Hub } from "../../session/hub.ts";
 import type { Host } from "../../verbs/host.ts";
 
-export interface DaemonCortex {
+interface DaemonCortex {
   cortex: Cortex;
-  /** For the tools of the sessions. */
   tools: ToolMemory;
 }
 
-/** Makes the daemon's cortex; it opens nothing yet. */
+/** Creates the cortex; opens nothing yet. */
 export function makeCortex(host: Host): DaemonCortex {
   const { paths, ids, log, hub, config, models, cost, openStateDb } = host;
   const cortex = new Cortex({
@@ -30,9 +29,8 @@ export function makeCortex(host: Host): DaemonCortex {
   return { cortex, tools: toolMemory(cortex, (id) => hub.get(id)) };
 }
 
-/** The services of the verbs of the memory. */
 export interface MemoryServices {
   readonly hub: Hub;
-  /** Memory and lobes, loaded on first use. */
+  /** Loaded on first use. */
   cortex(): Promise<Cortex>;
 }

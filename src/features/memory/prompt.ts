@@ -1,28 +1,25 @@
-/** What of the memory goes into a prompt, and how it is written there. */
+/** The memory's part of a prompt. */
 import type { Memory, Recalled } from "./memory.ts";
 import { type Entry, reachesFar } from "../../protocol/memory.ts";
 import { type Reader } from "./rules.ts";
 
-/** What a prompt is given of the memory. */
 export interface PromptMemory {
   entries: Entry[];
-  /** The block of text that has them. */
   text: string;
 }
 
 export interface PromptOptions {
   reader: Reader;
-  /** Ids of entries that the conversation has already. */
+  /** Entry ids that the conversation already has. */
   known: ReadonlySet<string>;
-  /** Tokens that the block may take. */
   budget_tokens: number;
 }
 
-/** Entries about the message that a prompt gets at most. */
+/** About the message. */
 const ENTRIES_MAX = 8;
-/** Entries that fit worse than this share of the best one are rather about something else. */
+/** Relative to the best match; entries below are about something else. */
 const SCORE_MIN = 0.3;
-/** Characters that a token stands for, by and large. */
+/** Roughly. */
 const CHARS_PER_TOKEN = 4;
 
 const HEAD =
@@ -30,11 +27,8 @@ const HEAD =
 const FOOT = "</memory>";
 
 /**
- * Picks what a prompt is given: the entries of scope Always and those about the message, as far as
- * the budget goes and as far as the conversation does not have them already.
- *
- * @param text the person's message.
- * @returns undefined when there is nothing to say.
+ * Picks the entries of scope Always and those about the person's message, within the budget and
+ * without those the conversation has; undefined without any.
  */
 export function memoryFor(
   memory: Memory,
@@ -64,7 +58,7 @@ function isAbout({ score }: Recalled): boolean {
   return score >= SCORE_MIN;
 }
 
-/** JSON without `<`: nothing that is remembered can end the block. */
+/** JSON without `<`, so that no entry can end the block. */
 function lineOf({ category, content, created_at, scope, written_by }: Entry): string {
   const since = created_at.slice(0, 10);
   const from = reachesFar(scope) && written_by !== "" ? { from: written_by } : {};

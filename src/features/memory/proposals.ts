@@ -1,22 +1,25 @@
-/** What a session wants to remember by itself, as a person decides on it. */
+/** What a session wants to remember, as a person decides on it. */
 import { type Proposal, reachesFar, REMEMBER } from "../../protocol/memory.ts";
 
 /**
- * Whether what is remembered by itself needs the person's word in a session that asks; a plain fact
- * does not. What {@linkcode reachesFar} needs it in every session.
+ * Reports whether a session that asks must ask first: for all but plain facts. For what {@linkcode
+ * reachesFar}, every session asks.
  */
 export function asksFirst({ category, scope }: Proposal): boolean {
   return category !== "fact" || reachesFar(scope);
 }
 
-/** What a proposal is about, in a line for the person who decides on it. */
+/** Describes a proposal in one line. */
 export function describeProposal({ category, content, scope }: Proposal): string {
   const far = scope === "Always" ? ", in every prompt" : "";
   const whom = reachesFar(scope) ? ` for ${scope} (also visible to hired work${far})` : "";
   return `remember as ${category}${whom}: ${content}`;
 }
 
-/** What `allow_always` lets through: entries of that category; of a scope that reaches far, this one. */
+/**
+ * Returns what `allow_always` covers: the category, or for a scope that reaches far only this
+ * entry.
+ */
 export function ruleOf({ category, scope, content }: Proposal): string {
   const rule = `${REMEMBER} ${category}`;
   return reachesFar(scope) ? `${rule} for ${scope}: ${content}` : rule;

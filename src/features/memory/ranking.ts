@@ -1,11 +1,11 @@
-/** The order of what was found. */
+/** The order of matches. */
 import type { Entry } from "../../protocol/memory.ts";
 import type { Found } from "./store.ts";
 
-/** Scores that differ by less are taken as equal. */
+/** Smaller differences count as equal. */
 const SCORE_STEP = 0.05;
 
-/** What of equal fit is more use: what to beware of, what is wanted, what is the case. */
+/** Of equal matches: warnings first, then wishes, then facts. */
 const PRIORITY: Record<Entry["category"], number> = {
   gotcha: 0,
   anti_pattern: 1,
@@ -15,7 +15,7 @@ const PRIORITY: Record<Entry["category"], number> = {
   fact: 5,
 };
 
-/** The best first; among those that fit equally well, a warning before a fact, then the recent. */
+/** Orders by score, then {@linkcode PRIORITY}, then most recent first. */
 export function byScore(a: Found & { score: number }, b: Found & { score: number }): number {
   const step = (score: number) => Math.round(score / SCORE_STEP);
   return step(b.score) - step(a.score) ||

@@ -1,23 +1,22 @@
-/** What may be written to the memory, by whom, and who sees it. */
+/** Who may write what to the memory, and who sees it. */
 import { SvcError } from "../../protocol/errors.ts";
 import { credentialIn } from "./credentials.ts";
 import { type Category, type Scope, SCOPES } from "../../protocol/memory.ts";
 
-/** The session that remembers or recalls. */
 export interface Reader {
   session_id: string;
-  /** Absolute real path. */
+  /** An absolute real path. */
   workdir: string;
-  /** Untrusted ones do hired work: nothing of this user but what is `Global` is for them. */
+  /** False for hired work, which sees nothing of this user but Global entries. */
   trusted: boolean;
 }
 
-/** Whose an entry of a scope is that this session writes. */
-export function ownerOf(scope: Scope, { session_id, workdir }: Reader): string {
+/** Returns the owner of an entry that a session writes. */
+function ownerOf(scope: Scope, { session_id, workdir }: Reader): string {
   return scope === "Session" ? session_id : scope === "Worker" ? workdir : "";
 }
 
-/** The scopes, each with its owner, whose entries a session sees. */
+/** Returns the scopes that a session sees, each with the owner. */
 export function visibleTo(reader: Reader): [Scope, string][] {
   return SCOPES
     .filter((scope) => reader.trusted || (scope !== "Worker" && scope !== "AllSessions"))
@@ -25,16 +24,16 @@ export function visibleTo(reader: Reader): [Scope, string][] {
 }
 
 /**
- * The scope of what somebody remembers without naming one. What a session learns mostly concerns the
- * project that it works on; a preference is the person's anywhere. A client has no session.
+ * Returns the default scope. What a session learns is mostly about its project; a preference is the
+ * person's everywhere. A client has no session.
  */
 export function defaultScope(category: Category, reader: Reader | undefined): Scope {
   if (reader?.trusted === false) return "Session";
   return reader === undefined || category === "preference" ? "AllSessions" : "Worker";
 }
 
-/** Whether a session may write in a scope: an untrusted one speaks to nobody but itself. */
-export function mayWrite(scope: Scope, { trusted }: Reader): boolean {
+/** Reports whether a session may write in a scope: an untrusted one only for itself. */
+function mayWrite(scope: Scope, { trusted }: Reader): boolean {
   return trusted || scope === "Session";
 }
 
@@ -48,11 +47,8 @@ export function requireNoCredential(text: string): void {
 }
 
 /**
- * Whose an entry of a scope is.
- *
- * @param reader the session that writes; a client has none.
- * @throws {SvcError} validation for a scope that needs a session; permission_denied for one that is
- * not the session's.
+ * Returns the owner of a new entry. @param reader the session that writes; a client has none
+ * @throws {SvcError} validation for a scope that needs a session; permission_denied
  */
 export function requireOwner(scope: Scope, reader: Reader | undefined): string {
   if (reader === undefined) {

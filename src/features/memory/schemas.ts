@@ -32,7 +32,6 @@ export const cursor = () =>
   z.string().regex(/^\d{1,15}$/, "must be the next_cursor of a page")
     .describe("next_cursor of the previous page");
 
-/** The entries to list. */
 export const entryListSchema = () =>
   z.object({
     scope: z.enum(SCOPES).optional(),
@@ -41,7 +40,6 @@ export const entryListSchema = () =>
     cursor: cursor().optional(),
   });
 
-/** The entries to find by their keys. */
 export const entryQuerySchema = () =>
   z.object({
     scope: z.enum(SCOPES),

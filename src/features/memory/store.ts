@@ -1,27 +1,27 @@
-/** The memory's tables in `state.db`: entries and their full-text index, what is held back, lobes. */
+/** The memory's tables in `state.db`: entries with their full-text index, held entries, lobes. */
 import type { DatabaseSync } from "node:sqlite";
 import { type Row, Statements } from "../../os/statements.ts";
 import type { Category, Entry, Scope } from "../../protocol/memory.ts";
 
-/** An entry that was found, and how well its words fit: FTS5's bm25, lower is better. */
+/** A match. `rank` is FTS5's bm25: lower is better. */
 export type Found = Entry & { rank: number };
 
 const COLUMNS = "entry_id, category, scope, owner, content, tags, content_sha, created_at, " +
   "updated_at, written_by, approved";
-/** Whether an entry belongs to a `(scope, owner)` of :visible; everything does where that is null. */
+/** True for the `(scope, owner)` pairs in :visible; null means all. */
 const VISIBLE = `(:visible IS NULL OR (scope, owner) IN (
   SELECT value ->> 0, value ->> 1 FROM json_each(:visible)))
   AND (approved OR scope = 'Session' OR NOT :approved)`;
-/** Entries that are ranked for one search: it is what takes the time, some microseconds each. */
+/** Ranking takes some microseconds for each entry. */
 const RANKED_MAX = 500;
 
 export class MemoryStore {
   readonly #sql: Statements;
 
-  /** @param db a database of the current schema; {@linkcode MemoryStore.close} closes it. */
+  /** @param db has the current schema, and is closed by {@linkcode MemoryStore.close} */
   constructor(db: DatabaseSync) {
     this.#sql = new Statements(db);
-    // What is forgotten must not lie on in free pages.
+    // Deleted entries must not remain in free pages.
     this.#sql.run("PRAGMA secure_delete = ON");
   }
 
@@ -31,7 +31,7 @@ export class MemoryStore {
 
   // ── entries ──────────────────────────────────────────────────────────────────────────────────
 
-  /** @param words of content and tags, as the index is to have them. */
+  /** @param words of content and tags, for the index */
   insert({ tags, approved, ...entry }: Entry, words: readonly string[]): void {
     this.#sql.run(
       `INSERT INTO memory (${COLUMNS}, words) VALUES (:entry_id, :category, :scope, :owner,
@@ -40,7 +40,7 @@ export class MemoryStore {
     );
   }
 
-  /** The id of the entry that says the same to the same sessions, with its time moved to `now`. */
+  /** Sets the time of the same entry, and returns its id. */
   touch(
     { scope, owner, category, content_sha, approved }: Entry,
     now: string,
@@ -53,7 +53,6 @@ export class MemoryStore {
     return row?.entry_id as string | undefined;
   }
 
-  /** The entry of that id. */
   entry(entry_id: string): Entry | undefined {
     const row = this.#sql.get(`SELECT ${COLUMNS} FROM memory WHERE entry_id = :entry_id`, {
       entry_id,
@@ -61,7 +60,7 @@ export class MemoryStore {
     return row && toEntry(row);
   }
 
-  /** The id of the entry that says the same to the same sessions. */
+  /** Returns the id of the entry with the same content for the same sessions. */
   same({ scope, owner, category, content_sha }: Entry): string | undefined {
     const row = this.#sql.get(
       `SELECT entry_id FROM memory WHERE scope = :scope AND owner = :owner
@@ -71,11 +70,7 @@ export class MemoryStore {
     return row?.entry_id as string | undefined;
   }
 
-  /**
-   * Forgets an entry for good, in the log too, and what it was to become.
-   *
-   * @returns false when there is none of that id.
-   */
+  /** Deletes an entry with its held change, also from the log. @returns false if there is none. */
   remove(entry_id: string): boolean {
     const there = this.#sql.transaction(() => {
       const deleted = this.#delete(entry_id);
@@ -93,12 +88,12 @@ export class MemoryStore {
     return changes > 0;
   }
 
-  /** What is no longer in the database must not lie on in its write-ahead log. */
+  /** Deleted entries must not remain in the write-ahead log. */
   #emptyLog(): void {
     this.#sql.get("PRAGMA wal_checkpoint(TRUNCATE)");
   }
 
-  /** Forgets what belongs to one owner of a scope for good, in the log too. */
+  /** Deletes an owner's entries of a scope, also from the log. */
   removeOwned(scope: Scope, owner: string): void {
     this.#sql.run("DELETE FROM memory WHERE scope = :scope AND owner = :owner", { scope, owner });
     this.#sql.run(
@@ -113,10 +108,9 @@ export class MemoryStore {
   }
 
   /**
-   * Finds the entries that match FTS5 terms best, the best first.
-   *
-   * @param among the scopes and owners to look in, and whether only what a person has approved counts
-   * beyond the session itself; all when it is left out.
+   * Returns the best matches of FTS5 terms, best first.
+   * @param among where to look, and whether entries beyond the session's own need approval;
+   * default: all
    */
   search(
     terms: readonly string[],
@@ -142,8 +136,8 @@ export class MemoryStore {
   }
 
   /**
-   * The rarest of the terms, so many that not too much is to be ranked: common ones tell little. Of
-   * a single common one the newest entries have to do.
+   * Returns the rarest terms, with few enough matches to rank: common terms say little. A single
+   * common term gets its newest matches.
    */
   #telling(terms: readonly string[]): string[] {
     const counted = terms.map((term) => {
@@ -162,7 +156,7 @@ export class MemoryStore {
       .map(({ term }) => term);
   }
 
-  /** The entries of a scope, the newest first. */
+  /** Newest first. */
   ofScope(scope: Scope): Entry[] {
     return this.#sql.all(
       `SELECT ${COLUMNS} FROM memory WHERE scope = :scope ORDER BY updated_at DESC, seq DESC`,
@@ -170,7 +164,7 @@ export class MemoryStore {
     ).map(toEntry);
   }
 
-  /** Up to `limit` entries, those written last first, with what the next page begins at. */
+  /** Most recently written first; `next` is where the next page begins. */
   list(
     { scope, category, before, limit }: {
       scope?: Scope;
@@ -195,7 +189,7 @@ export class MemoryStore {
     return { entries: page.map(toEntry), next };
   }
 
-  /** The entries of a scope whose key begins with `prefix`, in order of their keys. */
+  /** In order of their keys. */
   byKey(scope: Scope, prefix: string, limit: number): Entry[] {
     return this.#sql.all(
       `SELECT ${COLUMNS}, category || '/' || entry_id AS key FROM memory
@@ -207,7 +201,7 @@ export class MemoryStore {
 
   // ── audited writes ───────────────────────────────────────────────────────────────────────────
 
-  /** Keeps an entry where nobody sees it until {@linkcode MemoryStore.release}. */
+  /** Stores an entry invisibly until {@linkcode MemoryStore.release}. */
   hold(entry: Entry): void {
     this.#sql.run(
       "INSERT OR REPLACE INTO memory_held (entry_id, entry) VALUES (:entry_id, :entry)",
@@ -220,7 +214,7 @@ export class MemoryStore {
       .map(({ entry }) => ({ written_by: "", approved: false, ...JSON.parse(entry as string) }));
   }
 
-  /** Makes a held entry one of the memory's, in the place of what it was before. */
+  /** Makes a held entry visible; it replaces its earlier version. */
   release(entry: Entry, words: readonly string[]): void {
     const replaced = this.#sql.transaction(() => {
       const there = this.#delete(entry.entry_id);
@@ -231,7 +225,6 @@ export class MemoryStore {
     if (replaced) this.#emptyLog();
   }
 
-  /** Forgets a held entry. */
   drop(entry_id: string): void {
     this.#sql.run("DELETE FROM memory_held WHERE entry_id = :entry_id", { entry_id });
   }

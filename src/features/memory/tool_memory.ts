@@ -1,16 +1,16 @@
-/** The memory as the tools `remember` and `recall` tell a model of it. */
+/** The memory for the tools `remember` and `recall`. */
 import type { Session } from "../../session/session.ts";
 import type { Proposal } from "../../protocol/memory.ts";
 import type { Cortex } from "./cortex.ts";
 import type { Recalled } from "./memory.ts";
 
-/** The memory, for a session by its id. What is found and done comes back as text for the model. */
+/** Returns text for the model. */
 export interface ToolMemory {
   remember(session_id: string, proposal: Proposal): Promise<string>;
   recall(session_id: string, query: string, limit: number): Promise<string>;
 }
 
-/** @param find the session of an id. */
+/** @param find returns a session by its id */
 export function toolMemory(cortex: Cortex, find: (id: string) => Promise<Session>): ToolMemory {
   return {
     async remember(session_id, proposal) {

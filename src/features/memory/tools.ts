@@ -1,4 +1,3 @@
-/** The tools with which a model uses the memory. */
 import * as z from "zod";
 import { defineTool, type Tool } from "../../agent/tool.ts";
 import { reachesFar, RECALL, REMEMBER } from "../../protocol/memory.ts";
@@ -6,7 +5,7 @@ import { asksFirst, describeProposal, ruleOf } from "./proposals.ts";
 import type { ToolMemory } from "./tool_memory.ts";
 import { proposalSchema } from "../../protocol/schemas/memory.ts";
 
-/** Makes the tools. */
+/** Returns the tools with which a model uses the memory. */
 export function memoryTools(memory: ToolMemory): Tool[] {
   return [
     defineTool({

@@ -22,6 +22,25 @@ const note = () =>
     by: z.string(),
   });
 
+function lobeVerb<const N extends "cortex.lobe_pause" | "cortex.lobe_resume">(
+  name: N,
+  summary: string,
+) {
+  return defineVerb({
+    name,
+    summary,
+    access: "write",
+    idempotent: true,
+    input: () => z.object({ lobe: lobe() }),
+    output: () => z.object({ lobe: lobe(), paused: z.boolean() }),
+    async handle({ services }, { lobe }) {
+      const paused = name === "cortex.lobe_pause";
+      await (await services.cortex()).setLobePaused(lobe, paused);
+      return { lobe, paused };
+    },
+  });
+}
+
 export const cortexVerbs = [
   defineVerb({
     name: "cortex.remember",
@@ -186,31 +205,11 @@ export const cortexVerbs = [
       return { lobes: await (await services.cortex()).lobes() };
     },
   }),
-  defineVerb({
-    name: "cortex.lobe_pause",
-    summary:
-      "Pauses a lobe until it is resumed, also across restarts; work in progress is finished.",
-    access: "write",
-    idempotent: true,
-    input: () => z.object({ lobe: lobe() }),
-    output: () => z.object({ lobe: lobe(), paused: z.boolean() }),
-    async handle({ services }, { lobe }) {
-      await (await services.cortex()).setLobePaused(lobe, true);
-      return { lobe, paused: true };
-    },
-  }),
-  defineVerb({
-    name: "cortex.lobe_resume",
-    summary: "Resumes a paused lobe.",
-    access: "write",
-    idempotent: true,
-    input: () => z.object({ lobe: lobe() }),
-    output: () => z.object({ lobe: lobe(), paused: z.boolean() }),
-    async handle({ services }, { lobe }) {
-      await (await services.cortex()).setLobePaused(lobe, false);
-      return { lobe, paused: false };
-    },
-  }),
+  lobeVerb(
+    "cortex.lobe_pause",
+    "Pauses a lobe until it is resumed, also across restarts; work in progress is finished.",
+  ),
+  lobeVerb("cortex.lobe_resume", "Resumes a paused lobe."),
 ];
 
 async function sessionOf({ services }: Context<MemoryServices>, id: string | undefined) {

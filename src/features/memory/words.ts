@@ -1,6 +1,5 @@
-/** From what people write to what the full-text index is asked. */
+/** Turns text into terms for the full-text index. */
 
-/** Words that a question has whatever it is about. */
 const STOPWORDS = new Set(
   ("a about after all also am an and any are as at be been before but by can could did do does " +
     "doing done for from get give had has have he her here him his how i if in into is it its " +
@@ -10,18 +9,18 @@ const STOPWORDS = new Set(
     "would you your").split(" "),
 );
 
-/** What of a question is looked at, in characters, and looked up, in words: people paste files. */
+/** In characters and in words: people paste files. */
 const TEXT_MAX = 8_000;
 const WORDS_MAX = 32;
-/** Shorter words are looked up as they are. */
+/** Shorter words have no prefix term. */
 const PREFIX_FROM = 6;
 const PREFIX_MIN = 5;
-/** As much as the endings of related words differ: deployment, deploys. */
+/** The length of endings that related words differ in: deployment, deploys. */
 const ENDING = 4;
 
 /**
- * The words of a text, lower case, in order. Scripts that write no spaces are taken apart by
- * dictionary, which the index's own tokenizer does not do.
+ * Returns the words of a text in lower case. Scripts without spaces are split by dictionary, which
+ * the index's own tokenizer does not do.
  */
 export function wordsOf(text: string): string[] {
   const segmenter = new Intl.Segmenter("en", { granularity: "word" });
@@ -31,8 +30,8 @@ export function wordsOf(text: string): string[] {
 }
 
 /**
- * The FTS5 terms that find the entries about what a text is about: its words, and the beginnings of
- * the long ones, which have other forms. Every word is quoted, so no text is an error.
+ * Returns FTS5 terms for a text: its words, and prefixes of the long ones for their other forms.
+ * Every word is quoted, so no text is an error.
  */
 export function searchTerms(text: string): string[] {
   const asked = new Set(wordsOf(text.slice(0, TEXT_MAX)));

@@ -1,55 +1,19 @@
-/** What a person can choose to allow always, from exactly this call to the whole tool. */
+/** The rules that a person can choose to always allow, from this one call to the whole tool. */
 import { baseName, commandsOf, mayRunOthers } from "./programs.ts";
 import { type Call, decide, type Held } from "./decide.ts";
 import { parseRule, ruleText, subjectOf } from "./rule.ts";
 
 /** Programs whose second word says what they do. */
 const SUBCOMMANDS = new Set([
-  ...[
-    "npm",
-    "pnpm",
-    "yarn",
-    "bun",
-    "deno",
-    "git",
-    "cargo",
-    "go",
-    "make",
-    "just",
-    "pip",
-    "pip3",
-    "uv",
-  ],
-  ...[
-    "poetry",
-    "docker",
-    "kubectl",
-    "dotnet",
-    "gradle",
-    "mvn",
-    "rustup",
-    "terraform",
-    "gh",
-    "bundle",
-  ],
-  ...[
-    "rake",
-    "composer",
-    "swift",
-    "zig",
-    "mix",
-    "stack",
-    "cabal",
-    "nix",
-    "brew",
-    "apt",
-    "systemctl",
-  ],
+  ...["npm", "pnpm", "yarn", "bun", "deno", "git", "cargo", "go", "make", "just", "pip", "pip3"],
+  ...["uv", "poetry", "docker", "kubectl", "dotnet", "gradle", "mvn", "rustup", "terraform"],
+  ...["gh", "bundle", "rake", "composer", "swift", "zig", "mix", "stack", "cabal", "nix", "brew"],
+  ...["apt", "systemctl"],
 ]);
-/** Subcommands after which another word says it. */
+/** Subcommands whose next word says what they do. */
 const RUN = new Set(["run", "exec", "x", "tool", "task", "compose", "remote", "stash"]);
 
-/** Returns the texts of the rules that may be kept for a call, the narrowest first. */
+/** Returns the texts of possible rules for a call, narrowest first. */
 export function choicesOf(call: Call, whole: boolean): string[] {
   const { tool } = call;
   const texts: string[] = [];
@@ -79,11 +43,11 @@ export function choicesOf(call: Call, whole: boolean): string[] {
   return texts.filter((text) => wouldAllow(call, text));
 }
 
-/** What is offered must be readable as a rule, and hold for the call that it is offered for. */
+/** An offered rule must be valid, and must allow the call. */
 function wouldAllow(call: Call, text: string): boolean {
   try {
     const rule: Held = { ...parseRule("allow", text), source: "kept" };
-    // The rule of a whole tool is bound to it when it is kept.
+    // A rule for a whole tool is bound to it when it is kept.
     const bound = rule.tool === call.tool && rule.pattern === undefined && rule.exact === undefined;
     return decide(call, [bound ? { ...rule, bound: call.rule } : rule]).action === "allow";
   } catch {
@@ -91,7 +55,7 @@ function wouldAllow(call: Call, text: string): boolean {
   }
 }
 
-/** The beginning of a line with one plain command, as a pattern. */
+/** The start of a line with one plain command, as a pattern. */
 function prefixOf(line: string): string | undefined {
   const { all: [command, ...others], unsure } = commandsOf(line);
   if (command === undefined || others.length > 0 || unsure !== undefined) return undefined;
@@ -99,7 +63,7 @@ function prefixOf(line: string): string | undefined {
   if (assignments > 0) return undefined;
   let length = 1;
   if (SUBCOMMANDS.has(words[0].text)) length = RUN.has(words[1]?.text) ? 3 : 2;
-  // What runs something else is offered only with the name of what it runs, as in `sudo apt *`.
+  // For a wrapper, the offer names the program that it runs, as in `sudo apt *`.
   if (guarded.size > 0) {
     const [only, ...more] = guarded;
     const second = words[only].text;

@@ -14,7 +14,6 @@ const rules = (action: Action, what: string) =>
     }),
   ).max(500).default([]).describe(what);
 
-/** The rules of the person who runs the daemon. */
 export const PERMISSIONS = section("permissions", () =>
   z.strictObject({
     deny: rules("deny", "Rules for calls that are refused"),

@@ -1,4 +1,6 @@
-/** Decides about a call by rules: those that deny first, then those that ask, then those that allow. */
+/**
+ * Applies the rules to a call: first those that deny, then those that ask, then those that allow.
+ */
 import {
   allowsCommand,
   allowsPath,
@@ -12,45 +14,43 @@ import {
 import { type Commands, commandsOf } from "./programs.ts";
 import { type Rule, subjectOf } from "./rule.ts";
 
-/** A rule that holds for a session, and where it comes from. */
+/** A rule that holds for a session. */
 export interface Held extends Rule {
   source: Source;
   /** Of a kept rule. */
   id?: string;
-  /** What the tool was when the rule was made: it holds only while the tool is the same. */
+  /** The tool as it was when the rule was made; a changed tool is not allowed. */
   bound?: string;
 }
 
-/** `config` is daemon.toml, `kept` what people chose, `project` the file of the project. */
+/** `config`: daemon.toml; `kept`: chosen by a person; `project`: the project's file. */
 export type Source = "config" | "kept" | "project";
 
-/** A call that is decided about. */
 export interface Call {
   tool: string;
   args: unknown;
-  /** What `always` covers for this call; see the tool's `rule`. */
+  /** The scope of `always`; see the tool's `rule`. */
   rule: string;
-  /** Whether the tool comes from the project, which chose its name. */
+  /** Whether the project defines and names the tool. */
   foreign: boolean;
-  /** The paths of a file tool. */
+  /** Of a file tool. */
   paths?: readonly CallPath[];
-  /** Whether command lines are those of a POSIX shell. */
+  /** Whether a POSIX shell runs command lines. */
   posix: boolean;
 }
 
-/** What the rules say about a call. */
 export interface Ruling {
-  /** Undefined when no rule decides. */
+  /** Undefined when no rule applies. */
   action?: "allow" | "ask" | "deny";
-  /** The rule that decided; for a line of several commands that are allowed, the first one's. */
+  /** For an allowed line with several commands, the first rule. */
   rule?: Held;
-  /** The command of the line that decided. */
+  /** The deciding command of the line. */
   part?: string;
-  /** Why it was decided so, where the rule alone does not say it. */
+  /** The reason, where the rule does not say it. */
   why?: string;
 }
 
-/** Decides. Nothing but the rules counts: neither the approval mode nor what was allowed before. */
+/** Decides by the rules alone, regardless of the approval mode and of earlier decisions. */
 export function decide(call: Call, rules: readonly Held[]): Ruling {
   const about = rules.filter((it) => isAbout(it, call.tool));
   if (about.length === 0) return {};
@@ -81,7 +81,7 @@ class Judge {
     return typeof command === "string" ? command : "";
   }
 
-  /** Reads the line at the first rule with a pattern. */
+  /** Parses the line at most once. */
   #read(): Commands {
     if (this.#commands !== undefined) return this.#commands;
     if (this.#call.posix) return this.#commands = commandsOf(this.#line());

@@ -4,7 +4,7 @@ import { feature } from "../../verbs/feature.ts";
 import { PERMISSIONS } from "./config.ts";
 import { permissionVerbs } from "./verbs.ts";
 
-/** Rules that decide about calls before the approval mode does. */
+/** Rules decide about calls before the approval mode does. */
 export const permissions = feature({
   name: "permissions",
   sections: [PERMISSIONS],

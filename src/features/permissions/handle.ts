@@ -1,4 +1,4 @@
-/** What the verbs of permissions do. */
+/** The handlers of the permission verbs. */
 import type * as z from "zod";
 import { isAbsolute } from "@std/path";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
@@ -17,15 +17,10 @@ interface Found {
   former?: readonly string[];
   trust: Trust;
   approval: Approval;
-  /** What was always allowed in the session. */
   always: readonly string[];
 }
 
-/**
- * Finds a place that a client names.
- *
- * @throws {SvcError} validation when the directory is not one
- */
+/** @throws {SvcError} validation when the directory is not one */
 async function placeOf(
   { host }: PermissionServices,
   { session_id, directory }: PlaceParams,
@@ -60,7 +55,7 @@ function wrong(name: string, message: string): SvcError {
   });
 }
 
-/** `permissions.list`. */
+/** Handles `permissions.list`. */
 export async function listRules(services: PermissionServices, params: PlaceParams) {
   const permissions = await services.permissions();
   const kept = await permissions.kept();
@@ -107,7 +102,7 @@ function keptItem({ rule_id, action, rule, bound, scope, place, made_at, made_by
   };
 }
 
-/** `permissions.test`. */
+/** Handles `permissions.test`. */
 export async function testCall(
   services: PermissionServices,
   { command, tool: name = "run_command", input, ...where }: z.output<
@@ -126,10 +121,11 @@ export async function testCall(
     const parsed = tool.parse(args);
     if (parsed.problem !== undefined) throw wrong("input", parsed.problem);
     args = parsed.args;
-    // It names its files in the text of the patch.
+    // The patch names the files.
     if (name === "apply_patch") args = await tool.prepare(args, workdir ?? "/", "");
   }
-  const rule = ruleOf();
+  // Some rules depend on a real call.
+  const rule = attempt(() => tool?.rule(args)) ?? name;
   const permissions = await services.permissions();
   const access = tool?.access ?? "execute";
   const call = callOf(name, args, { workdir, rule, foreign: false });
@@ -169,25 +165,21 @@ export async function testCall(
   }
   return { decision: "ask" as const, ...by_mode };
 
-  function ruleOf(): string {
-    // Some rules say what only a real call of the tool finds out.
-    try {
-      return tool?.rule(args) ?? name;
-    } catch {
-      return name;
-    }
-  }
-
   function asksInAuto(): boolean {
-    try {
-      return workdir !== undefined && (tool?.asks_in_auto(args, workdir) ?? false);
-    } catch {
-      return false;
-    }
+    if (workdir === undefined) return false;
+    return attempt(() => tool?.asks_in_auto(args, workdir)) ?? false;
   }
 }
 
-/** `permissions.add`. */
+function attempt<T>(work: () => T): T | undefined {
+  try {
+    return work();
+  } catch {
+    return undefined;
+  }
+}
+
+/** Handles `permissions.add`. */
 export async function addRule(
   services: PermissionServices,
   { action, rule, scope, session_id, directory }: z.output<ReturnType<typeof newRuleSchema>>,

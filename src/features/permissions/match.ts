@@ -1,14 +1,14 @@
-/** Whether a call is one that a rule is about. */
+/** Matches calls with the patterns of rules. */
 import { baseName, type Command, type Commands, type Possible } from "./programs.ts";
 import { globMatches, parseUrlPattern, type Rule, subjectOf } from "./rule.ts";
 import type { Word } from "./shell.ts";
 
-/** How a rule that denies or asks fits: `maybe` where nobody can tell before the call runs. */
+/** `maybe`: nobody can tell before the call runs. */
 export type Fit = "yes" | "maybe" | "no";
 
 const patterns = (pattern: string) => pattern.split(/\s+/);
 
-/** Whether a pattern allows a command: every word fits, and nothing about it is uncertain. */
+/** Reports whether a pattern allows a command: every word fits, and nothing is uncertain. */
 export function allowsCommand(pattern: string, { words, assignments, guarded }: Command): boolean {
   const wanted = patterns(pattern);
   let at = 0;
@@ -39,10 +39,10 @@ function coversRest(
 }
 
 /**
- * How a pattern of a rule that denies or asks fits the beginning of a command. The program is
- * compared without its directory, and options before a word of the pattern do not count.
+ * Matches a deny or ask pattern with the start of a command. The program's directory and options
+ * before a word of the pattern do not count.
  */
-export function fitsCommand(pattern: string, { words }: Possible): Fit {
+function fitsCommand(pattern: string, { words }: Possible): Fit {
   const wanted = patterns(pattern);
   const [program, ...others] = wanted;
   const [first] = words;
@@ -59,7 +59,7 @@ export function fitsCommand(pattern: string, { words }: Possible): Fit {
       if (word.dynamic) return "maybe";
       if (globMatches(want, word.text)) break;
       const is_option = word.text.startsWith("-");
-      // A word after an option may be its value.
+      // It may be the value of the option.
       if (!is_option && !skip && want !== "*") return "no";
       skip = is_option && !word.text.includes("=");
     }
@@ -69,7 +69,7 @@ export function fitsCommand(pattern: string, { words }: Possible): Fit {
   return "yes";
 }
 
-/** How a rule that denies or asks fits a line, and the command that decides it. */
+/** Matches a deny or ask rule with a line; `part` is the deciding command. */
 export function fitsLine(
   { pattern, exact }: Rule,
   line: string,
@@ -93,16 +93,15 @@ export function fitsLine(
 
 // ── paths ────────────────────────────────────────────────────────────────────────────────────────
 
-/** A path that a call is about. */
 export interface CallPath {
-  /** Below the session's directory, with `/`; undefined for one outside, or that climbs. */
+  /** Relative to the session's directory, with `/`; undefined for a path that leads out. */
   inside?: string;
-  /** Where it leads through links, as long as that is inside. */
+  /** The path after links, if it is inside. */
   real?: string;
 }
 
-/** Whether a pattern fits a path; `**` stands for any number of directories. */
-export function pathMatches(pattern: string, path: string): boolean {
+/** Reports whether a pattern fits a path; `**` stands for any number of directories. */
+function pathMatches(pattern: string, path: string): boolean {
   const wanted = pattern.split("/");
   const parts = path === "" ? [] : path.split("/");
   let at = 0;
@@ -125,13 +124,13 @@ export function pathMatches(pattern: string, path: string): boolean {
   return n === wanted.length;
 }
 
-/** Whether a pattern allows a path, both as it is written and where it leads. */
+/** Reports whether a pattern allows a path, both as written and after links. */
 export function allowsPath(pattern: string, { inside, real }: CallPath): boolean {
   if (inside === undefined || real === undefined) return false;
   return pathMatches(pattern, inside) && pathMatches(pattern, real);
 }
 
-/** How a rule that denies or asks fits a path. A pattern without `/` is about names at any depth. */
+/** Matches a deny or ask pattern with a path. A pattern without `/` fits names at any depth. */
 export function fitsPath(pattern: string, { inside, real }: CallPath): Fit {
   const anywhere = pattern.includes("/") ? pattern : `**/${pattern}`;
   const fold = Deno.build.os === "linux"
@@ -144,7 +143,7 @@ export function fitsPath(pattern: string, { inside, real }: CallPath): Fit {
 
 // ── addresses ────────────────────────────────────────────────────────────────────────────────────
 
-/** Whether a pattern fits an address. @param strict for a rule that allows: only usual ports. */
+/** Reports whether a pattern fits an address. @param strict for allow rules: only usual ports */
 export function urlMatches(pattern: string, url: URL, strict: boolean): boolean {
   const { scheme, host, port, path } = parseUrlPattern(pattern)!;
   if (!/^https?:$/.test(url.protocol)) return false;
@@ -157,15 +156,15 @@ export function urlMatches(pattern: string, url: URL, strict: boolean): boolean 
     const usual = url.protocol === "https:" ? "443" : "80";
     if (port !== "*" && port !== (url.port || usual)) return false;
   } else if (strict && url.port !== "") return false;
-  // A name and a password go to the server, and hide which server it is.
+  // Credentials go to the server, and hide which server it is.
   if (strict && (url.username !== "" || url.password !== "")) return false;
   return path === undefined || globMatches(path, url.pathname + url.search);
 }
 
-/** Whether a rule is about a tool. */
+/** Reports whether a rule applies to a tool. */
 export function isAbout({ action, tool }: Rule, name: string): boolean {
   if (globMatches(tool, name)) return true;
-  // What must not be written must not be edited either.
+  // A file that must not be written must not be edited either.
   return action !== "allow" && tool === "write_file" &&
     (name === "edit_file" || name === "apply_patch") && subjectOf(name) === "path";
 }

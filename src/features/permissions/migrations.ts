@@ -1,6 +1,5 @@
 import type { Migration } from "../../os/state_db.ts";
 
-/** The tables of this feature in the state database. */
 export const MIGRATIONS: readonly Migration[] = [
   `CREATE TABLE IF NOT EXISTS permission_rules (
     rule_id TEXT PRIMARY KEY,

@@ -1,4 +1,4 @@
-/** The rules that hold for sessions, and what they say about calls. */
+/** The rules that hold for sessions, and their decisions about calls. */
 import { existsSync } from "node:fs";
 import { isAbsolute, join } from "@std/path";
 import type { Ruling } from "../../agent/ruling.ts";
@@ -26,20 +26,18 @@ type PermissionHost = Pick<
 
 /** Where rules are looked up. */
 export interface Place {
-  /** The session's directory. */
   workdir?: string;
-  /** Paths that it had, or where the session worked before: what was denied there stays denied. */
+  /** Earlier directories, whose deny rules still hold. */
   former?: readonly string[];
   session_id?: string;
   trust: Trust;
 }
 
-/** The longest text of a rule that is shown. */
+/** In characters. */
 const SHOWN_MAX = 200;
 
 const RULES_KEPT = `${PROJECT_RULES}, which decides what you are asked`;
 
-/** The rules, and what they say. */
 export class Permissions {
   readonly #host: PermissionHost;
   readonly #store: Opener<RuleStore>;
@@ -51,7 +49,7 @@ export class Permissions {
     this.#store = new Opener(async () => new RuleStore(await host.openStateDb()));
   }
 
-  /** Returns kept rules; none are read as long as there is no database. */
+  /** Returns the kept rules, without creating a database. */
   async kept(): Promise<KeptRule[]> {
     return (await this.#kept()).map(({ parsed: _, ...rule }) => rule);
   }
@@ -75,7 +73,7 @@ export class Permissions {
     return this.#projects.read(workdir);
   }
 
-  /** Returns the rules that hold somewhere. Work for others gets no rule that allows. */
+  /** Returns the rules that hold in a place. Untrusted work gets no allow rules. */
   async rulesFor(place: Place): Promise<Held[]> {
     const { workdir, trust } = place;
     const kept = (await this.#kept()).filter((it) => holds(it, place))
@@ -91,7 +89,7 @@ export class Permissions {
     return trust === "trusted" ? all : all.filter(({ action }) => action !== "allow");
   }
 
-  /** What the rules say about a call of a session. */
+  /** Decides about a call of a session. */
   async judge({ id: session_id, state }: Session, tool: Judged, args: unknown): Promise<Ruling> {
     const { workdir, trust, former_workdirs: former } = state;
     const call = callOf(tool.spec.name, args, {
@@ -109,7 +107,7 @@ export class Permissions {
     return { action: decided.action, by, rule, choices: () => choicesOf(call, whole) };
   }
 
-  /** Decides about a call, and says by which rule. */
+  /** Decides about a call; `by` names the rule. */
   async decide(
     call: Call,
     place: Place,
@@ -122,7 +120,7 @@ export class Permissions {
     }
     const problem = place.workdir === undefined ? undefined : this.project(place.workdir)?.problem;
     if (problem !== undefined && action !== "deny" && action !== "ask" && access !== "read") {
-      // It may have meant to deny this.
+      // The file may have denied this.
       const why = `${PROJECT_RULES} of the project cannot be used: ${problem}`;
       return { decided: { action: "ask", why }, by: shown(why) };
     }
@@ -130,7 +128,7 @@ export class Permissions {
     return { decided, by: `${describe(rule)}${why === undefined ? "" : ` (${shown(why)})`}` };
   }
 
-  /** Whether a call writes the file of the project: a model must not take its own limits away. */
+  /** Reports whether a call writes the project's rules: a model must not remove its own limits. */
   #touchesRules({ args, paths }: Call): boolean {
     if (paths === undefined) return false;
     const names = [...pathsOfCall(args), ...paths.map(({ real = "" }) => real)];
@@ -140,11 +138,7 @@ export class Permissions {
     });
   }
 
-  /**
-   * Keeps a rule.
-   *
-   * @throws {SvcError} validation when it is not a rule, or the place is missing
-   */
+  /** Keeps a rule. @throws {SvcError} validation when it is invalid. */
   async add(
     wanted: {
       action: Action;
@@ -169,7 +163,7 @@ export class Permissions {
     });
   }
 
-  /** Forgets a kept rule. @throws {SvcError} not_found */
+  /** Removes a kept rule. @throws {SvcError} not_found. */
   async remove(rule_id: string): Promise<KeptRule> {
     const there = (await this.#kept()).some((it) => it.rule_id === rule_id);
     const removed = there ? (await this.#store.get()).remove(rule_id) : undefined;
@@ -179,11 +173,7 @@ export class Permissions {
     });
   }
 
-  /**
-   * Keeps what a person chose for a question.
-   *
-   * @throws {SvcError} validation when the question does not offer it
-   */
+  /** Keeps a person's choice. @throws {SvcError} validation when the question does not offer it. */
   async keep(
     session: Session,
     asked: Pick<EventData["approval.requested"], "tool" | "rule" | "choices">,
@@ -200,7 +190,7 @@ export class Permissions {
       : scope === "directory"
       ? session.state.workdir
       : "";
-    // A tool that others define may be another one the next time.
+    // A tool of an MCP server or a project may be different next time.
     const whole = rule === asked.tool && asked.tool !== "run_command" && asked.rule !== asked.tool;
     const bound = whole ? asked.rule : undefined;
     return await this.add({ action: "allow", rule, scope, place, bound, by });
@@ -220,8 +210,8 @@ export class Permissions {
   }
 }
 
-/** Reads a rule of a client. @throws {SvcError} validation */
-export function checkedRule(action: Action, text: string): Rule {
+/** @throws {SvcError} validation */
+function checkedRule(action: Action, text: string): Rule {
   try {
     return parseRule(action, text);
   } catch (error) {
@@ -233,8 +223,8 @@ export function checkedRule(action: Action, text: string): Rule {
 }
 
 /**
- * Whether a kept rule holds there. One that allows holds for exactly its directory, one that is
- * stricter also for the directories below.
+ * Reports whether a kept rule holds in a place: an allow rule in exactly its directory, a stricter
+ * one also below.
  */
 function holds(
   { action, scope, place }: KeptRule,
@@ -253,7 +243,6 @@ function holds(
   }
 }
 
-/** Names a rule and where it is. */
 function describe(rule: Held): string {
   const where = { config: "daemon.toml", kept: "kept rules", project: PROJECT_RULES }[rule.source];
   return `${shown(ruleText(rule))} of ${where}`;
@@ -263,7 +252,7 @@ function shown(text: string): string {
   return exactLine(text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}…` : text);
 }
 
-/** Makes the call that rules are held against. */
+/** Returns a call for {@linkcode decide}. */
 export function callOf(
   tool: string,
   args: unknown,
@@ -283,14 +272,14 @@ function pathsOfCall(args: unknown): string[] {
     try {
       return parsePatch(patch).flatMap(pathsOf);
     } catch {
-      // The tool itself refuses such a patch.
+      // The tool will refuse such a patch.
       return [".."];
     }
   }
   return [typeof path === "string" ? path : "."];
 }
 
-/** Where a path is below a directory. One that climbs is nowhere: links decide where that leads. */
+/** Locates a path in a directory. One with `..` is unknown: links decide where it leads. */
 function placeOf(path: string, workdir: string | undefined): CallPath {
   const parts = slashed(path).split("/");
   if (parts.includes("..") || path.includes("\0")) return {};
@@ -312,7 +301,7 @@ function clean(parts: readonly string[]): string {
   return parts.filter((it) => it !== "" && it !== ".").join("/");
 }
 
-/** Where a path leads through links; undefined outside of the directory. */
+/** Resolves links; undefined outside of the directory. */
 function realOf(inside: string, workdir: string): string | undefined {
   const rest: string[] = [];
   const parts = inside === "" ? [] : inside.split("/");
@@ -325,7 +314,7 @@ function realOf(inside: string, workdir: string): string | undefined {
       return clean([...below, ...rest]);
     } catch (error) {
       if (!(error instanceof Deno.errors.NotFound) || parts.length === 0) return undefined;
-      // A link that leads nowhere yet may be what is written through.
+      // The call may write through a dangling link.
       if (isLink(join(workdir, ...parts))) return undefined;
 
       rest.unshift(parts.pop()!);

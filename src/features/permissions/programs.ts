@@ -1,52 +1,48 @@
-/** What is known about programs that run other programs. */
+/** Programs that run other programs. */
 import type { Line, Part, Word } from "./shell.ts";
 import { parseLine } from "./shell.ts";
 
-/** A command that a rule must allow. */
+/** A command that an allow rule must cover. */
 export interface Command {
-  /** As it stands in the line. */
   source: string;
-  /** Assignments before it that may change what runs, as words; then the command. */
+  /** Assignments that may change what runs, then the command. */
   words: Word[];
-  /** How many of them are assignments. */
   assignments: number;
-  /** Indexes of the words that no `*` of an allow rule covers. */
+  /** Indexes of words that no `*` of an allow rule covers. */
   guarded: Set<number>;
 }
 
-/** The commands of a line that rules are held against. */
 export interface Commands {
-  /** Every one of them must be allowed. */
+  /** All of them must be allowed. */
   all: Command[];
   /** Why no allow rule can cover the line. */
   unsure?: string;
-  /** The command to which that applies. */
+  /** The command that `unsure` is about. */
   unsure_part?: string;
-  /** Each command that the line might run, for rules that deny or ask. */
+  /** Each command that the line might run, for deny and ask rules. */
   possible: Possible[];
-  /** Why the line might run a command that is not among the possible ones. */
+  /** Why the line might run a command that is missing in `possible`. */
   blind?: string;
 }
 
-/** A command that a line might run. */
 export interface Possible {
   source: string;
   words: Word[];
 }
 
-/** Variables of which no program runs something else. */
+/** Variables that do not make any program run another one. */
 const HARMLESS = new Set([
   ...["CI", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "NODE_ENV", "LANG", "LC_ALL"],
   ...["COLUMNS", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "RUST_BACKTRACE", "RUST_LOG"],
 ]);
 
-/** Reserved words: a line with one of them is a program, which is not read here. */
+/** A line with a reserved word is a script, which is not analysed. */
 const RESERVED = new Set([
   ...["if", "then", "elif", "else", "fi", "for", "while", "until", "do", "done", "case", "esac"],
   ...["select", "function", "in", "coproc", "{", "}", "[[", "]]", "foreach", "repeat", "always"],
 ]);
 
-/** Commands of the shell that change what later commands of the line mean, or that run text. */
+/** Shell built-ins that change later commands of the line, or that run text. */
 const STATEFUL = new Set([
   ...["alias", "unalias", "bind", "builtin", "caller", "compgen", "complete", "compopt", "coproc"],
   ...["declare", "disown", "enable", "eval", "exec", "export", "fc", "fg", "bg", "getopts", "hash"],
@@ -56,49 +52,28 @@ const STATEFUL = new Set([
 ]);
 
 const SHELLS = new Set([
-  "sh",
-  "bash",
-  "dash",
-  "zsh",
-  "ksh",
-  "mksh",
-  "ash",
-  "fish",
-  "rbash",
-  "csh",
-  "tcsh",
+  ...["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "rbash", "csh", "tcsh"],
 ]);
-/** Programs that run what they are given as text, or what they read. */
+/** Programs that run text from their arguments or their input. */
 const INTERPRETERS =
   /^(?:i?python|pypy|node|nodejs|tsx|ts-node|perl|ruby|irb|php|lua|luajit|deno|bun|tclsh|wish|osascript|pwsh|powershell|rscript|julia|guile|groovy|scala|jshell|elixir|iex|erl|ocaml|ghci|runghc|racket|sbcl|m4|bc|sqlite|psql|mysql)[0-9.]*$/;
 
 /** Programs that run the command in their arguments. */
 const RUNNERS = new Set([
-  ...[
-    "sudo",
-    "doas",
-    "su",
-    "runuser",
-    "pkexec",
-    "run0",
-    "env",
-    "nice",
-    "ionice",
-    "chrt",
-    "taskset",
-  ],
-  ...["time", "timeout", "nohup", "setsid", "stdbuf", "unbuffer", "xargs", "parallel", "watch"],
-  ...["strace", "ltrace", "gdb", "flock", "script", "chroot", "unshare", "nsenter", "busybox"],
-  ...["toybox", "ssh", "systemd-run", "at", "batch", "start-stop-daemon", "setpriv", "prlimit"],
-  ...["firejail", "bwrap", "proot", "fakeroot", "rlwrap", "expect", "entr", "command", "builtin"],
-  ...["exec", "eval", "trap", "coproc", "catchsegv", "valgrind", "perf", "dbus-run-session"],
-  ...["xvfb-run", "caffeinate", "arch", "setarch", "linux32", "linux64", "chronic", "ts", "daemon"],
-  ...["screen", "tmux", "docker", "podman", "kubectl", "npx", "pnpx", "bunx", "corepack", "rustup"],
-  ...["find", "fd", "git", "make", "awk", "gawk", "mawk", "tar", "rsync", "vim", "vi", "ex", "ed"],
+  ...["sudo", "doas", "su", "runuser", "pkexec", "run0", "env", "nice", "ionice", "chrt"],
+  ...["taskset", "time", "timeout", "nohup", "setsid", "stdbuf", "unbuffer", "xargs", "parallel"],
+  ...["watch", "strace", "ltrace", "gdb", "flock", "script", "chroot", "unshare", "nsenter"],
+  ...["busybox", "toybox", "ssh", "systemd-run", "at", "batch", "start-stop-daemon", "setpriv"],
+  ...["prlimit", "firejail", "bwrap", "proot", "fakeroot", "rlwrap", "expect", "entr", "command"],
+  ...["builtin", "exec", "eval", "trap", "coproc", "catchsegv", "valgrind", "perf"],
+  ...["dbus-run-session", "xvfb-run", "caffeinate", "arch", "setarch", "linux32", "linux64"],
+  ...["chronic", "ts", "daemon", "screen", "tmux", "docker", "podman", "kubectl", "npx", "pnpx"],
+  ...["bunx", "corepack", "rustup", "find", "fd", "git", "make", "awk", "gawk", "mawk", "tar"],
+  ...["rsync", "vim", "vi", "ex", "ed"],
   ...SHELLS,
 ]);
 
-/** Options with which a program runs another one or writes a file, as they begin. */
+/** Prefixes of options with which a program runs another one or writes a file. */
 const OPTIONS: Readonly<Record<string, readonly string[]>> = {
   find: ["-exec", "-ok", "-delete", "-fls", "-fprint"],
   fd: ["-x", "-X", "--exec"],
@@ -155,19 +130,10 @@ const OPTIONS: Readonly<Record<string, readonly string[]>> = {
   date: ["-s", "--set"],
 };
 
-/** Subcommands and options of git that run other programs, change its settings or write elsewhere. */
+/** Subcommands and options of git that run programs, change settings or write elsewhere. */
 const GIT_WORDS = new Set([
-  "config",
-  "bisect",
-  "filter-branch",
-  "difftool",
-  "mergetool",
-  "foreach",
-  "daemon",
-  "submodule",
-  "send-email",
-  "instaweb",
-  "hook",
+  ...["config", "bisect", "filter-branch", "difftool", "mergetool", "foreach", "daemon"],
+  ...["submodule", "send-email", "instaweb", "hook"],
 ]);
 const GIT_LONG = [
   ...["--upload-pack", "--receive-pack", "--exec", "--extcmd", "--open-files-in-pager"],
@@ -180,24 +146,18 @@ const GIT_SHORT: Readonly<Record<string, string>> = {
   grep: "O",
   "format-patch": "o",
 };
-/** Options before the subcommand that take a value. */
+/** Options with a value, before the subcommand. */
 const GIT_VALUES = new Set([
-  "-C",
-  "-c",
-  "--git-dir",
-  "--work-tree",
-  "--namespace",
-  "--exec-path",
-  "--config-env",
-  "--super-prefix",
+  ...["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"],
+  ...["--super-prefix"],
 ]);
 
-/** Where git is given a command as text. */
+/** Arguments after which git runs a text as a command. */
 const GIT_TEXT = /^(?:foreach|bisect|-x|--ex.*|--tree-filter)$/;
 
-/** The most possible commands of a line. */
+/** Per line. */
 const POSSIBLE_MAX = 2_000;
-/** The most words of a runner after which a command may begin. */
+/** The first words of a runner at which a command may begin. */
 const STARTS_MAX = 48;
 
 /** Returns the commands that a line runs. */
@@ -239,7 +199,7 @@ function isHarmless(name: string, value: string): boolean {
   return HARMLESS.has(name) && /^[\w.,:=@+-]*$/.test(value);
 }
 
-/** Follows the wrappers that change nothing about what they run. */
+/** Unwraps programs that do not change what they run. */
 function unwrap(
   part: Part,
   words: Word[],
@@ -283,7 +243,7 @@ function unwrap(
       let at = 1;
       while (isStatic(rest[at]) && /^(?:-0|-r|-t|-[nPL]\d+)$/.test(rest[at].text)) at++;
       if (!isPlain(rest[at])) return doubt(found, part, "xargs has options or no command");
-      // What it reads comes as further words.
+      // More words come from its input.
       rest = [...rest.slice(at), { text: "", dynamic: true }];
     } else if (SHELLS.has(name)) return unwrapShell(part, rest, assigned, found, depth);
     else return add(part, rest, assigned, found);
@@ -294,7 +254,7 @@ function isStatic(word: Word | undefined): word is Word {
   return word !== undefined && !word.dynamic;
 }
 
-/** Whether a word is known and not an option. */
+/** Reports whether a word is known and not an option. */
 function isPlain(word: Word | undefined): boolean {
   return isStatic(word) && !word.text.startsWith("-");
 }
@@ -332,19 +292,19 @@ function add(part: Part, words: Word[], assigned: string[], found: Commands): vo
   const guarded = new Set<number>();
   for (let n = 0; n < assigned.length; n++) guarded.add(n);
   for (const n of guardedWords(words)) guarded.add(n + assigned.length);
-  // What the shell puts there may be such a word.
+  // The shell may insert such a word.
   if (mayRunOthers(name)) {
     for (const [n, { dynamic }] of all.entries()) if (dynamic) guarded.add(n);
   }
   found.all.push({ source, words: all, assignments: assigned.length, guarded });
 }
 
-/** Whether an interpreter takes its program from its input, or from what another command writes. */
+/** Reports whether an interpreter reads its program from its input or from another command. */
 function readsProgram(script: Word | undefined): boolean {
   return script === undefined || script.text === "-" || /(?:^|\/)(?:dev|proc)\//.test(script.text);
 }
 
-/** Indexes of the words that make a program run another one, or do what nobody expects from it. */
+/** Returns the indexes of words that make a program run another one or do something unexpected. */
 function guardedWords(words: Word[]): number[] {
   const [{ text }] = words;
   const name = baseName(text);
@@ -352,7 +312,7 @@ function guardedWords(words: Word[]): number[] {
   const guarded: number[] = [];
   if (name === "git") return guardedOfGit(words);
   if (SHELLS.has(name) || INTERPRETERS.test(name)) {
-    // Some options have the text of a program, or have it read from the input.
+    // Some options contain a program, or read it from the input.
     for (const n of indexes) {
       const word = words[n].text;
       if (!word.startsWith("-") && word !== "eval") break;
@@ -360,7 +320,7 @@ function guardedWords(words: Word[]): number[] {
     }
     return guarded;
   }
-  // It only tells where a command is.
+  // It only shows where a command is.
   if (name === "command" && /^-[vV]$/.test(words[1]?.text)) return guarded;
   const known = Object.hasOwn(OPTIONS, name) ? OPTIONS[name] : [];
   const runs = RUNNERS.has(name) && !Object.hasOwn(OPTIONS, name);
@@ -368,29 +328,29 @@ function guardedWords(words: Word[]): number[] {
     const word = words[n].text;
     if (word === "--" && !runs) break;
     if (known.some((option) => startsOption(word, option))) guarded.push(n);
-    // The shell's own assigns to a variable by `%n`.
+    // The shell's `%n` assigns to a variable.
     if (name === "printf" && /%[-+ #0'\d.*hlLjzt]*n/.test(word)) guarded.push(n);
     if (runs) guarded.push(n);
-    // The name of what it runs must stand in the rule.
+    // The rule must name the program that it runs.
     if (runs && !word.startsWith("-")) break;
   }
   return guarded;
 }
 
-/** Whether a program may run another one, or what it is told. */
+/** Reports whether a program may run another one. */
 export function mayRunOthers(name: string): boolean {
   return RUNNERS.has(name) || SHELLS.has(name) || INTERPRETERS.test(name) ||
     Object.hasOwn(OPTIONS, name);
 }
 
-/** Whether a word is an option, its abbreviation, or has a value attached to it. */
+/** Reports whether a word is the option, its abbreviation, or has a value attached. */
 function startsOption(word: string, option: string): boolean {
   if (word.startsWith(option)) return true;
   if (option.startsWith("--")) {
     const name = word.split("=", 1)[0];
     return name.length > 2 && option.startsWith(name);
   }
-  // Short options may be bundled, as in `-xo`.
+  // Short options can be bundled, as in `-xo`.
   return /^-[A-Za-z]$/.test(option) && /^-[A-Za-z]+/.test(word) && word.includes(option[1]);
 }
 
@@ -415,7 +375,7 @@ function guardedOfGit(words: Word[]): number[] {
     const long = text.split("=", 1)[0];
     const runs = /^--[a-z]/.test(text) && GIT_LONG.some((it) => it.startsWith(long)) ||
       /^-[A-Za-z]/.test(text) && [...short].some((it) => text.includes(it)) ||
-      // A helper for addresses, such as `ext::sh -c …`.
+      // An address helper, such as `ext::sh -c …`.
       /^[A-Za-z0-9]+::/.test(text);
     if (runs) guarded.push(n);
   }
@@ -447,7 +407,7 @@ function collectPossible(part: Part, found: Commands, depth: number): void {
     if (SHELLS.has(name) && word.dynamic && n < 2) found.blind ??= `what ${name} runs is not known`;
     if (name !== "git") push(found, part, [...words.slice(n + 1), ...given]);
     if (word.dynamic || !/[\s;&|`$(]/.test(word.text)) continue;
-    // The others are messages and names.
+    // Other words are messages and names.
     if (name === "git" && !words.some(({ text }) => GIT_TEXT.test(text))) continue;
     if (depth >= 3) found.blind ??= "it is nested too deeply";
     else collectText(word.text, found, depth);
@@ -469,13 +429,13 @@ function push(found: Commands, { source }: Part, words: Word[]): void {
   else found.possible.push({ source, words });
 }
 
-/** Whether git may be told that a subcommand is an alias. */
+/** Reports whether the settings may define an alias. */
 function hidesGit({ assignments }: Part, words: Word[]): boolean {
   return assignments.some(({ name }) => name.startsWith("GIT_")) ||
     words.some(({ text }) => /^(?:-c|--config-env|--exec-path|alias\.)/.test(text));
 }
 
-/** The name of a program without its directory, in lower case. */
+/** Returns a program's name without its directory, in lower case. */
 export function baseName(text: string): string {
   return text.slice(text.lastIndexOf("/") + 1).toLowerCase().replace(/\.exe$/, "");
 }

@@ -1,4 +1,4 @@
-/** `svc.permissions.toml`: rules of a project, which can only be stricter than those of the person. */
+/** `svc.permissions.toml`: a project's rules, which can only restrict. */
 import { join } from "@std/path";
 import { parse } from "smol-toml";
 import { UntrustedReader } from "../../jail/untrusted_files.ts";
@@ -6,38 +6,35 @@ import { lacksForNow } from "../../os/lacks.ts";
 import { messageOf } from "../../protocol/errors.ts";
 import { parseRule, type Rule } from "./rule.ts";
 
-/** The name of the file, in the directory of a session. */
+/** In the directory of a session. */
 export const PROJECT_RULES = "svc.permissions.toml";
 
 const BYTES_MAX = 256 * 1024;
 const RULES_MAX = 500;
-/** The directories whose file is remembered. */
+/** In directories. */
 const KNOWN_MAX = 64;
 
-/** What the file of a project says. */
-export interface ProjectRules {
+interface ProjectRules {
   path: string;
   rules: Rule[];
-  /** Why the file cannot be used. */
   problem?: string;
 }
 
-/** Reads the files of projects. */
 export class ProjectFiles implements Disposable {
   readonly #reader = new UntrustedReader();
   readonly #known = new Map<string, { text: string; read: ProjectRules }>();
 
-  /** Returns the rules of a directory's file as it is now; undefined without such a file. */
+  /** Returns the current rules of a directory; undefined without a file. */
   read(workdir: string): ProjectRules | undefined {
     const path = join(workdir, PROJECT_RULES);
     let text: string | undefined;
     try {
-      // Most projects have none, and this is cheaper than to look below the directory.
+      // Most projects have no file, and this check is cheaper.
       Deno.lstatSync(path);
       text = this.#reader.files(workdir).text(PROJECT_RULES, BYTES_MAX);
     } catch (error) {
       if (error instanceof Deno.errors.NotFound) return undefined;
-      // Without its rules, what they deny would be allowed.
+      // Without the rules, the call might be allowed wrongly.
       if (lacksForNow(error)) throw error;
       return { path, rules: [], problem: messageOf(error) };
     }
@@ -55,7 +52,7 @@ export class ProjectFiles implements Disposable {
   }
 }
 
-/** Reads the text of such a file. */
+/** Parses the file. */
 export function rulesIn(text: string): { rules: Rule[]; problem?: string } {
   try {
     const { ask = [], deny = [], ...others } = parse(text);

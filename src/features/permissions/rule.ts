@@ -1,22 +1,21 @@
-/** Permission rules: what they are, and the text that people write. */
+/** Permission rules and their text form. */
 
 export type Action = "allow" | "ask" | "deny";
 
-/** Decides about calls of a tool. */
 export interface Rule {
   action: Action;
-  /** The name of a tool, perhaps with `*`. */
+  /** May contain `*`. */
   tool: string;
-  /** What a call must be about; without it, every call of the tool. */
+  /** Without it, the rule covers every call of the tool. */
   pattern?: string;
-  /** Exactly this command line. */
+  /** An exact command line. */
   exact?: string;
 }
 
-/** What the patterns of a tool are about. */
-export type Subject = "command" | "path" | "url";
+/** The subject of a tool's patterns. */
+type Subject = "command" | "path" | "url";
 
-/** The tools whose rules may have a pattern. */
+/** Tools whose rules can have a pattern. */
 const SUBJECTS: Readonly<Record<string, Subject>> = {
   run_command: "command",
   read_file: "path",
@@ -30,20 +29,16 @@ const SUBJECTS: Readonly<Record<string, Subject>> = {
   connect: "url",
 };
 
-/** The longest text of a rule, in characters. */
+/** In characters. */
 const RULE_MAX = 4_096;
 const PATTERN_MAX = 500;
 
-/** What the patterns of a tool are about; undefined for a tool whose rules have none. */
+/** Returns the subject of a tool's patterns; undefined for a tool without patterns. */
 export function subjectOf(tool: string): Subject | undefined {
   return Object.hasOwn(SUBJECTS, tool) ? SUBJECTS[tool] : undefined;
 }
 
-/**
- * Reads the text of a rule: `TOOL`, `TOOL: PATTERN`, or `run_command = LINE`.
- *
- * @throws {Error} saying what is wrong with it.
- */
+/** Parses `TOOL`, `TOOL: PATTERN` or `run_command = LINE`. @throws {Error} naming the problem. */
 export function parseRule(action: Action, text: string): Rule {
   if (text.length > RULE_MAX) throw new Error(`has more than ${RULE_MAX} characters`);
   const match = /^\s*([A-Za-z0-9_*.-]{1,64})\s*(?:([:=])\s?([^]*))?$/.exec(text);
@@ -57,7 +52,7 @@ export function parseRule(action: Action, text: string): Rule {
   }
   const [, tool, separator, rest = ""] = match;
   const globbed = tool.includes("*");
-  // Otherwise a rule for one tool would allow others that nobody thought of.
+  // Otherwise it would allow tools that nobody thought of.
   if (action === "allow" && globbed && !/^mcp_[A-Za-z0-9]/.test(tool)) {
     throw new Error(`a rule that allows cannot use * in the tool ${tool}, only after mcp_NAME`);
   }
@@ -79,7 +74,7 @@ export function parseRule(action: Action, text: string): Rule {
   return { action, tool, pattern };
 }
 
-/** The text that {@linkcode parseRule} reads. */
+/** Returns the text for {@linkcode parseRule}. */
 export function ruleText({ tool, pattern, exact }: Omit<Rule, "action">): string {
   if (exact !== undefined) return `${tool} = ${exact}`;
   return pattern === undefined ? tool : `${tool}: ${pattern}`;
@@ -109,16 +104,15 @@ const PROBLEMS: Readonly<Record<Subject, (pattern: string) => string | undefined
   },
 };
 
-/** A pattern for addresses. */
-export interface UrlPattern {
+interface UrlPattern {
   scheme?: string;
-  /** In lower case; a leading `*.` stands for any subdomain. */
+  /** In lower case; a leading `*.` is any subdomain. */
   host: string;
   port?: string;
   path?: string;
 }
 
-/** Reads a pattern for addresses; undefined when it is not one. */
+/** Parses an address pattern; undefined if it is invalid. */
 export function parseUrlPattern(pattern: string): UrlPattern | undefined {
   const match =
     /^(?:(https?):\/\/)?(\*|(?:\*\.)?[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*|\[[0-9a-fA-F:.]+\])(?::([0-9]{1,5}|\*))?(\/[!-~]*)?$/
@@ -128,7 +122,7 @@ export function parseUrlPattern(pattern: string): UrlPattern | undefined {
   return { scheme, host: host.toLowerCase(), port, path };
 }
 
-/** Whether a text fits a pattern in which `*` stands for any characters; in linear time. */
+/** Reports whether a text fits a pattern, where `*` is any text. Takes linear time. */
 export function globMatches(pattern: string, text: string): boolean {
   const [first, ...others] = pattern.split("*");
   const last = others.pop();

@@ -10,7 +10,6 @@ export const place = () => ({
 
 export const scope = () => z.enum(["session", "directory", "everywhere"]);
 
-/** A call to decide about. */
 export const callTestSchema = () =>
   z.object({
     command: z.string().optional().describe("A command line for run_command"),
@@ -19,7 +18,6 @@ export const callTestSchema = () =>
     ...place(),
   });
 
-/** A rule to keep. */
 export const newRuleSchema = () =>
   z.object({
     action: action(),

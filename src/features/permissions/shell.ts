@@ -1,51 +1,48 @@
 /**
- * Reads command lines as bash and sh do, only far enough to say which commands a line runs. It does
- * not guess: what it does not know makes the line unsure, and no rule allows such a line.
- *
- * It reads each character once, and once more for each level of nested backticks.
+ * Parses command lines like bash and sh, only to find the commands that a line runs. It does not
+ * guess: what it does not understand makes the line unsure, and no rule allows such a line.
+ * It reads each character once, and again for each level of nested backticks.
  */
 
-/** A word of a command after the shell has removed its quotes. */
+/** After quote removal. */
 export interface Word {
   text: string;
-  /** The shell replaces some of it when the command runs, so `text` is not what the program gets. */
+  /** The shell replaces a part at run time, so `text` is not what the program gets. */
   dynamic: boolean;
 }
 
-/** A variable that is set for one command, as in `CI=1 npm test`. */
-export interface Assignment {
+/** As in `CI=1 npm test`. */
+interface Assignment {
   name: string;
   value: string;
   dynamic: boolean;
 }
 
-/** One simple command of a line. */
+/** A simple command. */
 export interface Part {
-  /** As it stands in the line. */
   source: string;
   assignments: Assignment[];
   words: Word[];
-  /** Why no allow rule covers its redirections; undefined when they are harmless. */
+  /** Why no allow rule covers its redirections; undefined for harmless ones. */
   redirects?: string;
 }
 
-/** The commands of a line, those in substitutions first. */
+/** Commands in substitutions come first. */
 export interface Line {
   parts: Part[];
-  /** Why it is not certain that these are all the commands, or what they are. */
+  /** Why the commands are not certain. */
   unsure?: string;
-  /** Why the line could run commands that are not among the parts at all. */
+  /** Why the line could run commands that are missing in `parts`. */
   blind?: string;
 }
 
-/** Longer lines are not read. */
+/** In characters. */
 export const LINE_MAX = 64 * 1024;
-/** The most commands in one line. */
 const PARTS_MAX = 1_000;
-/** How deep substitutions may be nested. */
+/** Of substitutions. */
 const DEPTH_MAX = 16;
 
-/** Reads a command line. Never throws. */
+/** Never throws. */
 export function parseLine(text: string, depth = 0): Line {
   const line: Line = { parts: [] };
   if (text.length > LINE_MAX) {
@@ -59,13 +56,12 @@ export function parseLine(text: string, depth = 0): Line {
 
 const BLANK = /[ \t]/;
 const METACHARACTER = /[ \t\n|&;()<>]/;
-/** Characters that only some shells take for blanks, or that nobody sees. */
+/** Blanks only for some shells, or invisible. */
 const ODD = /[\p{Cc}\p{Cf}\p{Z}]/u;
-/** What may stand before the first `=` of an assignment. */
+/** Before the first `=` of an assignment. */
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*(\+|\[.*\])?$/s;
 const SIMPLE_BRACES = /\$\{[A-Za-z_][A-Za-z0-9_]*\}/y;
 const VARIABLE = /\$(?:[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-])/y;
-/** Longer names are not looked for. */
 const NAME_MAX = 200;
 
 class Reader {
@@ -91,7 +87,7 @@ class Reader {
     this.#line.unsure ??= why;
   }
 
-  /** Reads no further. */
+  /** Stops reading. */
   #giveUp(why: string): void {
     this.#unsure(why);
     this.#line.blind ??= why;
@@ -102,7 +98,7 @@ class Reader {
     return this.#at >= this.#text.length;
   }
 
-  /** Reads commands to the end, or to the `)` that ends a substitution. */
+  /** Reads commands to the end, or to the `)` of a substitution. */
   #list(depth: number, substituted: boolean): void {
     if (depth > DEPTH_MAX) return this.#giveUp("it is nested too deeply");
     let part: Part = { source: "", assignments: [], words: [] };
@@ -155,7 +151,7 @@ class Reader {
         if (start < 0) start = this.#at;
         if (char === "<" || char === ">") this.#redirect(part, depth);
         else {
-          // For sh, `&` ends the command before it, and this is another one.
+          // For sh, `&` ends the command before it, and a new one starts here.
           if (both) this.#unsure("it has words after &>");
           this.#add(part, this.#word(depth));
         }
@@ -169,7 +165,7 @@ class Reader {
   #add(part: Part, { word, raw, equals }: Read): void {
     const next = this.#text[this.#at];
     if (next === "<" || next === ">") {
-      // A number there is a descriptor. `{name}` there sets a variable.
+      // A number is a descriptor, `{name}` sets a variable.
       if (/^[0-9]{1,9}$/.test(raw)) return;
       if (raw.includes("{")) this.#unsure("it names a descriptor");
     }
@@ -182,7 +178,7 @@ class Reader {
     part.assignments.push({ name, value: word.text.slice(equals + 1), dynamic: word.dynamic });
   }
 
-  /** Reads a redirection, from its `<` or `>` on. */
+  /** Reads a redirection from its `<` or `>`. */
   #redirect(part: Part, depth: number): void {
     const rest = this.#text.slice(this.#at, this.#at + 3);
     if (rest.startsWith("<(") || rest.startsWith(">(")) {
@@ -196,7 +192,7 @@ class Reader {
       const here_string = rest === "<<<";
       this.#unsure(here_string ? "it has a here-string" : "it has a here-document");
       part.redirects ??= "it is given input";
-      // The text below is read as commands, so that a rule that denies one of them holds.
+      // The text below is read as commands, so that deny rules hold for them.
       this.#at += here_string || rest === "<<-" ? 3 : 2;
       if (here_string) this.#target(depth);
       return;
@@ -222,7 +218,6 @@ class Reader {
     return this.#word(depth).word;
   }
 
-  /** Reads a word. */
   #word(depth: number): Read {
     const begin = this.#at;
     const word: Word = { text: "", dynamic: false };
@@ -271,7 +266,7 @@ class Reader {
             equals = named ? pieces.length : undefined;
             if (!named) plain = false;
           }
-          // A file name pattern, a brace expansion, a home directory.
+          // A file name pattern or a brace expansion.
           if (char === "*" || char === "?" || char === "[" || char === "{") word.dynamic = true;
           if (char === "~") {
             const before = this.#text[this.#at - 1];
@@ -294,7 +289,7 @@ class Reader {
     return { word, raw, equals };
   }
 
-  /** Reads on to the closing double quote. */
+  /** Reads to the closing double quote. */
   #quoted(word: Word, depth: number): string {
     let pieces = "";
     while (!this.#done) {
@@ -318,7 +313,7 @@ class Reader {
     return pieces;
   }
 
-  /** Reads an expansion. @returns what stands for it in the text of its word */
+  /** Reads an expansion. @returns its text */
   #dollar(word: Word, depth: number, quoted: boolean): string {
     const next = this.#text[this.#at + 1];
     if (next === "(") {
@@ -347,7 +342,7 @@ class Reader {
     return "";
   }
 
-  /** Reads `'…'` after a `$`, in which a backslash keeps a quote from closing it. */
+  /** Reads `'…'` after a `$`, where a backslash escapes a quote. */
   #ansi(): void {
     for (this.#at++; !this.#done; this.#at++) {
       const char = this.#text[this.#at];
@@ -383,8 +378,8 @@ class Reader {
 
 interface Read {
   word: Word;
-  /** As it stands in the line; empty for a long one. */
+  /** The source; empty for a long word. */
   raw: string;
-  /** Where the `=` of an assignment is in the text. */
+  /** The index of an assignment's `=`. */
   equals?: number;
 }

@@ -1,4 +1,4 @@
-/** The rules that people chose to keep, in the state database. */
+/** Kept rules in the state database. */
 import type { DatabaseSync } from "node:sqlite";
 import { SvcError } from "../../protocol/errors.ts";
 import { Statements } from "../../os/statements.ts";
@@ -6,30 +6,26 @@ import { type Action, parseRule, type Rule } from "./rule.ts";
 
 export type Scope = "session" | "directory" | "everywhere";
 
-/** A rule as it is kept. */
 export interface KeptRule {
   rule_id: string;
   action: Action;
-  /** Its text. */
   rule: string;
-  /** What the tool was; empty for a rule that holds for the tool by its name. */
+  /** The tool as it was; empty for a rule that only names the tool. */
   bound: string;
   scope: Scope;
-  /** The session's id or the directory that it holds for; empty everywhere. */
+  /** A session id or a directory; empty for everywhere. */
   place: string;
   made_at: string;
   made_by: string;
 }
 
-/** A kept rule that has been read. */
-export interface ReadRule extends KeptRule {
+interface ReadRule extends KeptRule {
   parsed: Rule;
 }
 
-/** The most rules that are kept. */
 const RULES_MAX = 5_000;
 
-/** Kept rules. This is the only writer of the table, so what it has read stays true. */
+/** The only writer of its table, so its cache is always current. */
 export class RuleStore implements Disposable {
   readonly #sql: Statements;
   readonly #rules = new Map<string, ReadRule>();
@@ -48,9 +44,8 @@ export class RuleStore implements Disposable {
   }
 
   /**
-   * Keeps a rule; one that is kept already stays as it is, and `existed` says so.
-   *
-   * @throws {SvcError} conflict when too many are kept
+   * Adds a rule; `existed` if it is already kept. @throws {SvcError} conflict when there are too
+   * many.
    */
   add(rule: KeptRule): KeptRule & { existed: boolean } {
     const same = this.all().find((it) =>
@@ -73,7 +68,7 @@ export class RuleStore implements Disposable {
     return { ...rule, existed: false };
   }
 
-  /** Forgets a rule. @returns it; undefined when there is none with that id */
+  /** @returns the removed rule, if it existed */
   remove(rule_id: string): KeptRule | undefined {
     const rule = this.#rules.get(rule_id);
     if (rule === undefined) return undefined;
@@ -82,7 +77,6 @@ export class RuleStore implements Disposable {
     return rule;
   }
 
-  /** Forgets the rules of a session that has ended. */
   sessionEnded(session_id: string): void {
     for (const { rule_id, scope, place } of this.all()) {
       if (scope === "session" && place === session_id) this.remove(rule_id);
@@ -94,7 +88,7 @@ export class RuleStore implements Disposable {
   }
 }
 
-/** A rule that this version cannot read asks, because it might have denied. */
+/** A rule that this version cannot parse might have denied, so it asks. */
 function readRule({ action, rule }: KeptRule): Rule {
   try {
     return parseRule(action, rule);

@@ -5,7 +5,6 @@ import type { Host } from "../../verbs/host.ts";
 import type { Permissions } from "./open.ts";
 import { action, callTestSchema, newRuleSchema, place, scope } from "./schemas.ts";
 
-/** The services of the verbs of permissions, and of those that keep a rule. */
 export interface PermissionServices {
   readonly host: Pick<Host, "builtin_tools" | "config" | "hub">;
   permissions(): Promise<Permissions>;

@@ -4,7 +4,7 @@ import { exists } from "../../os/files.ts";
 import { feature } from "../../verbs/feature.ts";
 import { searchVerbs } from "./verbs.ts";
 
-/** Search over all conversations. The index can be rebuilt from the journals. */
+/** The index can be rebuilt from the journals. */
 export const search = feature({
   name: "search",
   verbs: searchVerbs,

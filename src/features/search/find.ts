@@ -1,4 +1,3 @@
-/** Answers `session.search`. */
 import type * as z from "zod";
 import { SvcError } from "../../protocol/errors.ts";
 import type { Hub } from "../../session/hub.ts";
@@ -15,11 +14,9 @@ function isReadable(item: SessionItem): item is ReadableItem {
 }
 
 /**
- * Finds what was said.
- *
- * @param trusted whether sessions that work for others are left out.
- * @throws {SvcError} validation for a query or a cursor that cannot be used; unavailable when the
- * index cannot be used now.
+ * Handles `session.search`.
+ * @param trusted whether to leave out untrusted sessions
+ * @throws {SvcError} validation for a bad query or cursor; unavailable
  */
 export async function findSaid(
   hub: Hub,

@@ -1,7 +1,6 @@
 /**
- * The search index: a separate database, which can be rebuilt from the journals. A row is a part of
- * a message. Its id begins with its time, so a search finds the newest first without reading the
- * others.
+ * The search index: a database that can be rebuilt from the journals. A row is a part of a message.
+ * Its id starts with its time, so a search finds the newest rows first.
  */
 import type { DatabaseSync } from "node:sqlite";
 import { checkPrivate } from "../../os/files.ts";
@@ -17,7 +16,7 @@ import {
 } from "./messages.ts";
 import type { Said } from "./said.ts";
 
-/** Version of the tables; svc rebuilds an index with another one. */
+/** An index with another schema is rebuilt. */
 const SCHEMA = 1;
 const TABLES = `
   CREATE TABLE sessions (
@@ -39,24 +38,23 @@ const TABLES = `
   END;
   PRAGMA user_version = ${SCHEMA};`;
 
-/** Places in a millisecond. */
+/** Row ids in a millisecond. */
 const PLACES = 4096;
-/** Characters of a row: what has to be read for a snippet. */
+/** Characters of a row, which a snippet must read. */
 const PART = 8_000;
-/** Matches that one search looks at. */
+/** Matches per search. */
 const LOOKED_AT = 5_000;
 const RANKED = 1_000;
-/** Words that a beginning stands for. */
+/** Words for a prefix. */
 const EXPANDED = 64;
-/** Rows that are deleted at once. */
 const DELETED_AT_ONCE = 500;
-/** Around a match in a snippet; not in any text of the index. */
+/** Mark a match in a snippet; they are in no text of the index. */
 const [OPEN, CLOSE] = ["\u0002", "\u0003"];
 
 /** How far a journal was read. */
 export interface Reach {
   n: number;
-  /** Which file it was. */
+  /** Identifies the file. */
   file: string;
   offset: number;
   seq: number;
@@ -71,9 +69,8 @@ export class IndexDb {
   }
 
   /**
-   * Opens the index. An index that is damaged or has other tables is removed and rebuilt.
-   *
-   * @throws {SvcError} permission_denied when a file of it is not ours alone.
+   * Opens the index; rebuilds it if it is damaged or has another schema.
+   * @throws {SvcError} permission_denied when others can access a file of it
    */
   static async open(path: string): Promise<IndexDb> {
     const { DatabaseSync } = await import("node:sqlite");
@@ -103,13 +100,13 @@ export class IndexDb {
     this.#sql.close();
   }
 
-  /** How far the journals of sessions were read, by the ids of the sessions. */
+  /** By session id. */
   reaches(): Map<string, Reach> {
     const rows = this.#sql.all("SELECT n, id, file, offset, seq FROM sessions");
     return new Map(rows.map(({ id, ...reach }) => [id as string, reach as unknown as Reach]));
   }
 
-  /** Begins a session whose journal is read from its beginning. */
+  /** Adds a session, whose journal is then read from the start. */
   begin(id: string, file: string): Reach {
     const row = this.#sql.get(
       `INSERT INTO sessions (id, file, offset, seq) VALUES (:id, :file, 0, 0) RETURNING n`,
@@ -118,12 +115,11 @@ export class IndexDb {
     return { n: row.n as number, file, offset: 0, seq: 0 };
   }
 
-  /** Does all that `work` writes at once. */
+  /** Runs `work` in a transaction. */
   step(work: () => void): void {
     this.#sql.transaction(work);
   }
 
-  /** Notes how far a journal was read. */
   reached({ n, offset, seq }: Reach): void {
     this.#sql.run("UPDATE sessions SET offset = :offset, seq = :seq WHERE n = :n", {
       n,
@@ -132,7 +128,7 @@ export class IndexDb {
     });
   }
 
-  /** @param at when it was said, in milliseconds since 1970. */
+  /** @param at in milliseconds since 1970 */
   add({ n }: Reach, at: number, { seq, who, text }: Said): void {
     for (let from = 0; from < text.length; from += PART) {
       const part = text.slice(from, from + PART).replaceAll(/\p{Cc}/gu, " ").toWellFormed();
@@ -144,16 +140,16 @@ export class IndexDb {
     }
   }
 
-  /** A free place for that time. */
+  /** Returns a free row id for a time. */
   #place(at: number): number {
-    // All of a checkpoint has one time: what follows goes on where the last one was put.
+    // A checkpoint's messages have one time: continue after the last row.
     let place = at === this.#last.at ? this.#last.place + 1 : at * PLACES;
     while (this.#sql.get("SELECT 1 FROM said WHERE place = :place", { place })) place++;
     this.#last = { at, place };
     return place;
   }
 
-  /** Leaves out what a rewind took back. */
+  /** Hides what a rewind or a withdrawal took back. */
   hide({ n }: Reach, rewind_id: string, from_seq: number, to_seq: number): void {
     this.#sql.run(
       `UPDATE said SET hidden_by = :rewind_id
@@ -162,7 +158,7 @@ export class IndexDb {
     );
   }
 
-  /** Gives back what a rewind took back. */
+  /** Undoes {@linkcode IndexDb.hide}. */
   unhide({ n }: Reach, rewind_id: string): void {
     this.#sql.run(
       "UPDATE said SET hidden_by = NULL WHERE session = :n AND hidden_by = :rewind_id",
@@ -173,7 +169,7 @@ export class IndexDb {
     );
   }
 
-  /** Removes some of what a session said. @returns whether that was the last of it. */
+  /** Removes rows of a session. @returns whether none is left */
   removeSome(n: number): boolean {
     const { changes } = this.#sql.run(
       `DELETE FROM said WHERE place IN (
@@ -190,7 +186,7 @@ export class IndexDb {
     this.#sql.get("PRAGMA wal_checkpoint(TRUNCATE)");
   }
 
-  /** Finds what was said, a page at a time. */
+  /** Returns a page of matches. */
   search(
     { terms, who, among, since, until, before, limit, order }: Query,
   ): Omit<Answer, "pending"> {
@@ -233,8 +229,8 @@ export class IndexDb {
   }
 
   /**
-   * A term in the language of FTS5. A beginning stands for the words that have it: FTS5 would read all
-   * of them to their ends before it finds the first.
+   * Returns a term for FTS5. A prefix becomes a list of words, because FTS5 would read all of them
+   * before it finds the first match.
    */
   #matchOf({ words, prefix }: Term): string {
     if (!prefix) return `"${words.join(" ")}"`;
@@ -247,7 +243,6 @@ export class IndexDb {
     return `(${endings.map((it) => `"${[...words.slice(0, -1), it].join(" ")}"`).join(" OR ")})`;
   }
 
-  /** How many rows a session has. */
   rowsOf({ n }: Reach): number {
     return this.#sql.get("SELECT count(*) AS rows FROM said WHERE session = :n", { n })!
       .rows as number;
@@ -267,7 +262,6 @@ export class IndexDb {
   }
 }
 
-/** Removes the files of an index. */
 export function removeIndex(path: string): void {
   for (const file of stateDbFiles(path)) {
     try {

@@ -1,7 +1,4 @@
-/**
- * The thread of the index: it reads journals and answers searches, so that neither keeps the daemon
- * from its work.
- */
+/** The thread of the index, which reads journals and searches without blocking the daemon. */
 /// <reference lib="deno.worker" />
 import { setImmediate } from "node:timers/promises";
 import { delay } from "@std/async";
@@ -12,9 +9,9 @@ import { IndexDb, type Reach } from "./index_db.ts";
 import type { Answer, Ask, Query, Readable, Told } from "./messages.ts";
 import { concerns, saidIn } from "./said.ts";
 
-/** How long a search waits for journals that are not read yet. */
+/** How long a search waits for unread journals. */
 const WAIT_MS = 2_000;
-/** Rows of a session; removing one takes about a millisecond. */
+/** In rows; removing one takes about a millisecond. */
 const LARGE = 2_000;
 
 class Indexer {
@@ -36,7 +33,7 @@ class Indexer {
     return { ...this.#db.search(query), pending: this.#pending.size };
   }
 
-  /** Notes what there is to read, the newest first, and what is gone. */
+  /** Updates the lists of journals to read, newest first, and of sessions to remove. */
   #know(sessions: readonly Readable[]): void {
     const there = new Set(sessions.map(({ id }) => id));
     this.#removing = new Set(this.#reaches.keys().filter((id) => !there.has(id)));
@@ -54,7 +51,7 @@ class Indexer {
       if (gone !== undefined) await this.remove(gone);
       else {
         await this.#read(next).catch((error) => {
-          // The session itself says what is wrong with its journal.
+          // The session itself reports problems of its journal.
           if (!(error instanceof BadRecord || error instanceof Deno.errors.NotFound)) throw error;
         });
         if (this.#pending.get(next.id) === next) this.#pending.delete(next.id);
@@ -62,13 +59,12 @@ class Indexer {
     }
   }
 
-  /** Whether it takes longer to remove a session than to read the others again. */
+  /** Whether rebuilding the index is faster than removing the session. */
   isLarge(id: string): boolean {
     const reach = this.#reaches.get(id);
     return reach !== undefined && this.#db.rowsOf(reach) > LARGE;
   }
 
-  /** Removes all that a session said. */
   async remove(id: string): Promise<void> {
     this.#pending.delete(id);
     const reach = this.#reaches.get(id);
@@ -87,7 +83,7 @@ class Indexer {
     const { ino, dev, size } = await Deno.lstat(journal_path);
     const file = `${dev}:${ino}`;
     let reach = this.#reaches.get(id);
-    // Retention has put another file in its place.
+    // Retention has replaced the file.
     if (reach !== undefined && (reach.file !== file || reach.offset > size)) {
       await this.remove(id);
       reach = undefined;
@@ -100,7 +96,7 @@ class Indexer {
       try {
         this.#db.step(() => this.#takeAll(reach, lines));
       } catch (error) {
-        // Nothing of it is in the database.
+        // The transaction was rolled back.
         Object.assign(reach, before);
         throw error;
       }

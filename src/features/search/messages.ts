@@ -1,34 +1,32 @@
-/** What the daemon and the thread of the index tell each other. */
+/** Messages between the daemon and the thread of the index. */
 
-/** Who said something. */
 export const SPEAKERS = ["person", "model", "tool"] as const;
 export type Speaker = typeof SPEAKERS[number];
 
-/** A session whose journal can be read. */
 export interface Readable {
   id: string;
   journal_path: string;
   last_seq: number;
 }
 
-/** Words that stand together. */
+/** Consecutive words. */
 export interface Term {
-  /** Of letters, digits and marks alone. */
+  /** Letters, digits and marks only. */
   words: string[];
-  /** Whether the last one is only a beginning. */
+  /** Whether the last word is a prefix. */
   prefix: boolean;
 }
 
 export interface Query {
-  /** All of them must be found. */
+  /** All must match. */
   terms: readonly Term[];
   who: readonly Speaker[];
-  /** The sessions that may be found; all where it is missing. */
+  /** The sessions to search; default: all. */
   among?: readonly string[];
-  /** Milliseconds since 1970, both ends included. */
+  /** Milliseconds since 1970, inclusive. */
   since?: number;
   until?: number;
-  /** Where the page begins. */
+  /** Where the page starts. */
   before?: number;
   limit: number;
   order: "newest" | "best";
@@ -36,7 +34,7 @@ export interface Query {
 
 export interface Piece {
   text: string;
-  /** Whether it is one of the words that were looked for. */
+  /** Whether it matches the query. */
   match?: true;
 }
 
@@ -51,7 +49,7 @@ export interface Found {
 export interface Answer {
   found: Found[];
   next?: number;
-  /** Sessions whose journals have not been read to their ends yet. */
+  /** Sessions whose journals are not read completely. */
   pending: number;
 }
 
@@ -60,7 +58,7 @@ export type Ask =
   | { kind: "remove"; id: string }
   | { kind: "close" };
 
-/** Of the answer to the ask with that number. */
+/** The answer to the ask with this number. */
 export interface Told {
   n: number;
   answer?: Answer;

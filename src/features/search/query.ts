@@ -2,17 +2,13 @@
 import { SvcError } from "../../protocol/errors.ts";
 import type { Term } from "./messages.ts";
 
-/** Limits of a query: longer ones are slow and find nothing better. */
+/** Longer queries are slow and find nothing better. */
 const TERMS_MAX = 16;
 const WORDS_MAX = 32;
 const PREFIXES_MAX = 4;
 const PREFIX_MIN = 2;
 
-/**
- * Reads words, `"phrases"` and prefixes such as `wor*`; all of them must match.
- *
- * @throws {SvcError} validation for a query that is empty or too long.
- */
+/** Parses words, `"phrases"` and prefixes such as `wor*`. @throws {SvcError} validation. */
 export function termsOf(query: string): Term[] {
   const refuse = (message: string) =>
     new SvcError("validation", `session.search: ${message}`, {

@@ -1,4 +1,4 @@
-/** What was said in an event of a journal. */
+/** Finds searchable texts in journal events. */
 import type { SessionEvent } from "../../protocol/events.ts";
 import type { Speaker } from "./messages.ts";
 
@@ -8,7 +8,7 @@ export interface Said {
   text: string;
 }
 
-/** Characters of a tool's output that can be found. */
+/** Searchable characters of a tool's output. */
 const OUTPUT_MAX = 64 * 1024;
 
 const KINDS = [
@@ -21,19 +21,19 @@ const KINDS = [
 ];
 const KIND = new RegExp(`"kind":"(?:${KINDS.join("|").replaceAll(".", "\\.")})"`);
 
-/** Whether a line has something for the index: most have text that a later one has as a whole. */
+/** Reports whether a line may have text for the index; deltas are in later events again. */
 export function concerns(line: string): boolean {
   return KIND.test(line.slice(0, 200));
 }
 
-/** An item of a conversation, as a checkpoint has it. */
+/** A conversation's item in a checkpoint. */
 interface Item {
   user?: string;
   seq?: number;
   step?: { first_seq: number; text: string; results: { seq?: number; output: string }[] };
 }
 
-/** What was said in an event. */
+/** Returns the texts of an event. */
 // fold-ok: which texts of a record are searched
 export function saidIn({ seq, type, data }: SessionEvent): Said[] {
   if (type === "user.message") return [{ seq, who: "person", text: data.text }];

@@ -2,7 +2,6 @@ import * as z from "zod";
 
 const time = () => z.iso.datetime({ offset: true });
 
-/** The parameters of `session.search`. */
 export const searchInputSchema = () =>
   z.object({
     query: z.string().min(1).max(500)

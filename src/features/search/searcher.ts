@@ -1,4 +1,4 @@
-/** Runs the index in a worker, which starts at the first search and stays. */
+/** Runs the index in a worker, which starts at the first search. */
 import { deadline } from "@std/async";
 import { startWorker } from "../../os/start.ts";
 import type { Log } from "../../os/log.ts";
@@ -6,13 +6,11 @@ import { SvcError } from "../../protocol/errors.ts";
 import { removeIndex } from "./index_db.ts";
 import type { Answer, Ask, Query, Readable, Told } from "./messages.ts";
 
-/** Time limit of an answer. The worker is then ended; the next search starts another. */
+/** After this, the worker is ended; the next search starts another. */
 const ANSWER_MS = 15_000;
-/** How long the removal of a session may take. */
 const REMOVE_MS = 120_000;
 
-export interface SearcherParts {
-  /** The file of the index. */
+interface SearcherParts {
   path: string;
   log: Log;
 }
@@ -28,16 +26,14 @@ export class Searcher {
   }
 
   /**
-   * Searches what was said in sessions; journals that have grown are read first, as far as there is
-   * time.
-   *
+   * Searches conversations, after reading grown journals as far as time permits.
    * @throws {SvcError} unavailable when the index cannot be used
    */
   async search(sessions: readonly Readable[], query: Query): Promise<Answer> {
     return (await this.#ask({ kind: "search", sessions, query }, ANSWER_MS))!;
   }
 
-  /** Removes what a session said from the index, the whole index if need be. */
+  /** Removes a session from the index, or the whole index if that fails. */
   async remove(id: string): Promise<void> {
     try {
       await this.#ask({ kind: "remove", id }, REMOVE_MS);
@@ -81,14 +77,14 @@ export class Searcher {
       else this.#failed(problem);
     };
     worker.onerror = (event) => {
-      // If it were unhandled, it would end the daemon.
+      // Otherwise the daemon would end.
       event.preventDefault();
       this.#failed(event.message);
     };
     return worker;
   }
 
-  /** The index is made again: what is in it is in the journals. */
+  /** Removes the index, which is rebuilt from the journals. */
   #failed(problem: string): void {
     const { path, log } = this.#parts;
     log.warn("the search index cannot be used; rebuilding it", { path, error: problem });
@@ -107,7 +103,7 @@ export class Searcher {
   }
 }
 
-/** In a bundle, everything but the entries lies at the top of the output. */
+/** In a bundle, this module is at the top of the output. */
 function workerEntry(base: string): URL {
   const source = base.endsWith("/search/searcher.ts");
   return new URL(

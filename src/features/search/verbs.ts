@@ -5,8 +5,7 @@ import { session_id } from "../../verbs/session_id.ts";
 import { searchInputSchema } from "./schemas.ts";
 import type { Searcher } from "./searcher.ts";
 
-/** The services of the verbs of the search. */
-export interface SearchServices {
+interface SearchServices {
   readonly hub: Hub;
   searcher(): Promise<Searcher>;
 }
@@ -38,7 +37,7 @@ export const searchVerbs = [
       }),
     async handle({ services, caller }, params) {
       const { findSaid } = await import("./find.ts");
-      // Agents that use svc over MCP are not shown what others had it do.
+      // Agents that use svc over MCP do not see untrusted sessions.
       const trusted = mayBeModel(caller);
       return await findSaid(services.hub, await services.searcher(), params, trusted);
     },

@@ -1,4 +1,4 @@
-/** The background unit on macOS: the agent `svc.daemon` of the user's launchd; see launchctl(1). */
+/** The background unit on macOS: the launchd agent `svc.daemon`; see launchctl(1). */
 import { delay } from "@std/async";
 import { dirname, join } from "@std/path";
 import { SvcError } from "../../protocol/errors.ts";
@@ -20,7 +20,7 @@ import type { InstalledService, Service, ServiceOptions, ServiceStatus } from ".
 const STOP_MS = (STOP_GRACE_S + STOP_MARGIN_S + 10) * 1_000;
 const POLL_MS = 100;
 
-/** Runs launchctl with arguments; undefined where there is none. */
+/** Undefined without launchctl. */
 export type Launchctl = (
   args: readonly string[],
   timeout_ms?: number,
@@ -30,16 +30,13 @@ export class LaunchdService implements Service {
   readonly kind = "launchd";
   readonly #options: ServiceOptions;
   readonly #path: string;
-  /** The user's login at the screen. */
+  /** The user's graphical login. */
   readonly #domain: string;
   readonly #target: string;
 
   readonly #launchctl: Launchctl;
 
-  /**
-   * @param user_home the home directory of the user: an absolute path.
-   * @param launchctl runs launchctl(1).
-   */
+  /** @param user_home the absolute path of the user's home */
   constructor(options: ServiceOptions, user_home: string, launchctl?: Launchctl) {
     this.#options = options;
     this.#launchctl = launchctl ??
@@ -61,7 +58,7 @@ export class LaunchdService implements Service {
       installed: true,
       kind: this.kind,
       unit_path: this.#path,
-      // An agent that stands there is loaded at the next login.
+      // An agent is loaded at the next login.
       enabled: true,
       running: loaded?.pid !== undefined,
       pid: loaded?.pid,
@@ -93,7 +90,7 @@ export class LaunchdService implements Service {
     });
     const changed = written !== before;
     if (changed) {
-      // launchd makes the file, not its directory.
+      // launchd creates the file, but not its directory.
       ensurePrivateDir(paths.home);
       ensurePrivateDir(paths.log_dir);
       await Deno.mkdir(dirname(this.#path), { recursive: true });
@@ -113,13 +110,13 @@ export class LaunchdService implements Service {
   async start(): Promise<void> {
     const loaded = await this.#loaded();
     if (loaded?.pid !== undefined) return;
-    // What is loaded may be an agent of before: it is read only when it is loaded.
+    // An older version may be loaded: launchd reads the file only when it loads it.
     if (loaded !== undefined) await this.#unload();
     await this.#manage(["enable", this.#target]);
     await this.#manage(["bootstrap", this.#domain, this.#path]);
   }
 
-  /** What launchd says of the agent; undefined where it is not loaded. */
+  /** Undefined if it is not loaded. */
   async #loaded(): Promise<{ pid?: number } | undefined> {
     const shown = await this.#launchctl(["print", this.#target]);
     if (!shown?.success) return undefined;
@@ -127,7 +124,7 @@ export class LaunchdService implements Service {
     return pid === undefined ? {} : { pid: Number(pid) };
   }
 
-  /** Ends the agent, gracefully, and waits: launchctl itself may return before. */
+  /** Stops the agent gracefully and waits, because launchctl may return earlier. */
   async #unload(): Promise<void> {
     await this.#launchctl(["bootout", this.#target], STOP_MS);
     const until = Date.now() + STOP_MS;
@@ -141,7 +138,7 @@ export class LaunchdService implements Service {
     }
   }
 
-  /** @throws {SvcError} internal when launchctl fails, with what it said. */
+  /** @throws {SvcError} internal with launchctl's message */
   async #manage(args: string[]): Promise<void> {
     const done = await this.#launchctl(args);
     if (done?.success) return;

@@ -1,4 +1,4 @@
-/** The property list of a launchd agent, written and read back; see launchd.plist(5). */
+/** The property list of a launchd agent; see launchd.plist(5). */
 import { build, parse } from "plist";
 import * as z from "zod";
 import type { UnitProgram } from "./program.ts";
@@ -6,18 +6,18 @@ import { STOP_GRACE_S, STOP_MARGIN_S } from "./limits.ts";
 
 export const LABEL = "svc.daemon";
 
-/** Between two starts, in seconds; what launchd does by itself, said. */
+/** Seconds between two starts, launchd's default. */
 const THROTTLE_S = 10;
 
-export interface LaunchdAgentOptions {
-  /** The binary: an absolute path. */
+interface LaunchdAgentOptions {
+  /** An absolute path. */
   program: string;
   environment: ReadonlyMap<string, string>;
-  /** Where what a failed start says goes: an absolute path. */
+  /** An absolute path for the output of failed starts. */
   stderr_path: string;
 }
 
-/** The agent, as XML. */
+/** Returns the agent as XML. */
 export function launchdPlist({ program, environment, stderr_path }: LaunchdAgentOptions): string {
   return `${
     build({
@@ -25,12 +25,12 @@ export function launchdPlist({ program, environment, stderr_path }: LaunchdAgent
       ProgramArguments: [program, "serve", "--unit"],
       EnvironmentVariables: Object.fromEntries(environment),
       RunAtLoad: true,
-      // A daemon that was asked to stop stays so; one that crashed comes back.
+      // Restarts after a crash, but not after a requested stop.
       KeepAlive: { SuccessfulExit: false },
       ThrottleInterval: THROTTLE_S,
-      // Killed only when turns have had their time.
+      // Turns get their time first.
       ExitTimeOut: STOP_GRACE_S + STOP_MARGIN_S,
-      // What sessions start inherits it: builds and tests are to run at full speed.
+      // Sessions inherit it: builds and tests need full speed.
       ProcessType: "Interactive",
       StandardErrorPath: stderr_path,
     })
@@ -42,7 +42,7 @@ const Agent = z.object({
   EnvironmentVariables: z.record(z.string(), z.string()).default({}),
 });
 
-/** Reads what an agent runs; nothing of one that svc did not write. */
+/** Parses an agent; empty if svc did not write it. */
 export function readLaunchdPlist(text: string): UnitProgram {
   const agent = Agent.safeParse(parsed(text));
   if (!agent.success) return { environment: new Map() };

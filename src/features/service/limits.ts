@@ -1,6 +1,6 @@
-/** How long turns get to reach a safe point when a daemon stops (product.md, restart sequence). */
+/** For turns to reach a safe point (product.md, restart sequence). */
 export const STOP_GRACE_S = 30;
-/** Beyond the grace period: for writing what is left. A service manager kills only after both. */
+/** For the rest of a stop. A service manager kills only after both. */
 export const STOP_MARGIN_S = 15;
-/** How long a daemon may take until it listens. */
+/** Until the daemon listens. */
 export const START_TIMEOUT_S = 60;

@@ -1,4 +1,4 @@
-/** The background unit as the daemon's own verbs see it. Loaded when one of them is first called. */
+/** The background unit for the daemon's verbs. Loaded when one is first called. */
 import { STOP_GRACE_S } from "./limits.ts";
 import {
   type InstalledService,
@@ -8,22 +8,21 @@ import {
 } from "./service.ts";
 import { startProgram } from "../../os/start.ts";
 
-export interface DaemonServiceOptions extends ServiceOptions {
-  /** Whether this daemon takes tasks for hire: no other is then started in its place. */
+interface DaemonServiceOptions extends ServiceOptions {
+  /** Whether it takes tasks for hire: it is then not replaced. */
   hires(): boolean;
   shutdown(grace_s: number): void;
 }
 
-/** The unit of this daemon's user. */
-export interface DaemonService {
+interface DaemonService {
   status(): Promise<ServiceStatus>;
-  /** Installs the unit; this daemon, where it is not the unit's, then hands over to one that is. */
+  /** Installs the unit; if this daemon is not the unit's, the unit's replaces it. */
   install(): Promise<ServiceStatus & InstalledService>;
-  /** Removes the unit; its daemon stops, also when it is this one. */
+  /** Removes the unit and stops its daemon, even if it is this one. */
   uninstall(): Promise<ServiceStatus>;
 }
 
-/** Makes it. */
+/** Opens the background unit of this daemon's user. */
 export async function daemonService(options: DaemonServiceOptions): Promise<DaemonService> {
   const service = await openService(options);
   return {
@@ -47,10 +46,10 @@ export async function daemonService(options: DaemonServiceOptions): Promise<Daem
     async uninstall() {
       const { pid } = await service.status();
       const is_own = pid === Deno.pid;
-      // Waiting for the own end would never come to one.
+      // Waiting for its own end would never finish.
       await service.remove({ stop: !is_own });
       const status = await service.status();
-      // What the caller is told goes out while it stops.
+      // The caller gets the answer while it stops.
       if (is_own) options.shutdown(STOP_GRACE_S);
       return status;
     },
@@ -58,14 +57,13 @@ export async function daemonService(options: DaemonServiceOptions): Promise<Daem
 }
 
 /**
- * Starts what waits for the end of this daemon and starts the unit's, and outlives this process.
- *
- * @param program that the unit runs. This process's own may have been replaced.
+ * Starts a process that outlives this daemon and then starts the unit's.
+ * @param program the unit's: this process's own may have been replaced
  */
 function handOver(program: string): void {
   startProgram("svc serve restart", program, {
     args: ["serve", "restart"],
-    // A daemon that it has to start itself, the unit failing, is nobody's child.
+    // If the unit fails, the daemon that it starts itself is nobody's child.
     env: { SVC_SIDECAR: "" },
     cwd: "/",
     detached: true,
@@ -75,8 +73,7 @@ function handOver(program: string): void {
   }).unref();
 }
 
-/** The services of the verbs of the background unit. */
 export interface ServiceServices {
-  /** The background unit of this user, loaded on first use. */
+  /** Loaded on first use. */
   service(): Promise<DaemonService>;
 }

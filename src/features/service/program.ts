@@ -1,34 +1,30 @@
-/** What a unit runs, and for which home. */
+/** The program and home of a unit. */
 import { dirname } from "@std/path";
 import { SvcError } from "../../protocol/errors.ts";
 import type { Env, HomePaths } from "../../os/paths.ts";
 
-/** The variables that say where a daemon's home is (contract.md section 1). */
+/** They select a daemon's home (contract.md section 1). */
 const HOME_VARIABLES = ["SVC_HOME", "SVC_RUNTIME_DIR"];
 
-/** A service manager's own PATH has none of what a person installed for themselves. */
+/** A service manager's PATH lacks programs that a person installed. */
 const TAKEN_OVER = [...HOME_VARIABLES, "PATH"];
 
-/**
- * What a unit takes over from the environment that it is installed from. No keys: a unit's file is
- * not a private one.
- */
+/** Returns the variables that a unit keeps. No keys: the unit's file is not private. */
 export function unitEnvironment(env: Env): Map<string, string> {
   const set = TAKEN_OVER.map((name) => [name, env(name)] as const);
   return new Map(set.filter((pair): pair is [string, string] => pair[1] !== undefined));
 }
 
-/** What a unit that stands says it runs. */
+/** Read from an installed unit. */
 export interface UnitProgram {
-  /** The binary, as far as it can be told. */
+  /** Undefined if unknown. */
   program?: string;
   environment: ReadonlyMap<string, string>;
 }
 
 /**
- * The binary that a unit is to run: the one that asks; from source, the installed one.
- *
- * @throws {SvcError} conflict when there is none.
+ * Returns the binary for a unit: this one or, from source, the installed one.
+ * @throws {SvcError} conflict when there is none
  */
 export function unitBinary(paths: HomePaths): string {
   const binary = ownBinary(paths);
@@ -41,8 +37,8 @@ export function unitBinary(paths: HomePaths): string {
 }
 
 /**
- * The installed binary goes by its own name whichever name this process knows it by: an update has
- * moved what a running daemon was started from out of its place, and a link may lead there.
+ * The installed binary has its own name, even if this process knows it by another: an update may
+ * have moved the file, and a link may lead there.
  */
 function ownBinary({ binary }: HomePaths): string | undefined {
   const own = Deno.build.standalone ? Deno.execPath() : undefined;
@@ -53,16 +49,12 @@ function ownBinary({ binary }: HomePaths): string | undefined {
   return is_installed ? binary : own;
 }
 
-/** Whether a unit is for the home that `env` points at. */
+/** Reports whether a unit is for the home of `env`. */
 export function isForHome({ environment }: UnitProgram, env: Env): boolean {
   return HOME_VARIABLES.every((name) => environment.get(name) === env(name));
 }
 
-/**
- * One user has one unit; that of another home is not touched.
- *
- * @throws {SvcError} conflict.
- */
+/** A user has one unit; that of another home is not changed. @throws {SvcError} conflict. */
 export function requireForHome(unit: UnitProgram, env: Env): void {
   if (isForHome(unit, env)) return;
   throw new SvcError("conflict", `the installed unit belongs to ${homeOf(unit)}`, {
@@ -70,7 +62,7 @@ export function requireForHome(unit: UnitProgram, env: Env): void {
   });
 }
 
-/** Whether the unit runs the binary that asks, for the home that asks. */
+/** Reports whether a unit runs this binary for this home. */
 export function isCurrent(unit: UnitProgram, env: Env, paths: HomePaths): boolean {
   if (unit.program === undefined || !isForHome(unit, env)) return false;
   const program = realPath(unit.program);
@@ -78,7 +70,7 @@ export function isCurrent(unit: UnitProgram, env: Env, paths: HomePaths): boolea
   return program !== undefined && own !== undefined && program === realPath(own);
 }
 
-/** What to tell of a unit that does not run the binary that asks, for the home that asks. */
+/** Explains why a unit is not current. */
 export function staleHint(unit: UnitProgram, env: Env): string {
   return isForHome(unit, env)
     ? "the unit runs another binary; `svc serve --install` switches it to this one"

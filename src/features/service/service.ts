@@ -1,65 +1,53 @@
 /**
- * The background unit of this user, which runs the daemon without a terminal. One signature for
- * every system; what differs is in a file of its own for each.
+ * The background unit, which runs this user's daemon without a terminal. One interface, with a file
+ * for each system.
  */
 import type * as z from "zod";
 import { SvcError } from "../../protocol/errors.ts";
 import type { Env, HomePaths } from "../../os/paths.ts";
 import type { installedServiceSchema } from "./schemas.ts";
 
-export type ServiceKind = "systemd" | "launchd" | "windows" | "none";
+type ServiceKind = "systemd" | "launchd" | "windows" | "none";
 
-/** How the unit stands. */
 export interface ServiceStatus {
   installed: boolean;
-  /** What runs units on this system; `none` where nothing that svc knows does. */
+  /** `none` without a known service manager. */
   kind: ServiceKind;
-  /** Where the unit stands: an absolute path, on Windows the key in the registry. */
+  /** An absolute path; on Windows a registry key. */
   unit_path?: string;
-  /** Whether it starts by itself; absent where the system does not say. */
+  /** Whether it starts automatically; absent if unknown. */
   enabled?: boolean;
-  /** Whether a daemon runs as this unit; absent where the system does not say. */
+  /** Whether a daemon runs as this unit; absent if unknown. */
   running?: boolean;
-  /** Process id of that daemon. */
+  /** Of that daemon. */
   pid?: number;
-  /** The binary that the unit runs: an absolute path. */
+  /** An absolute path. */
   program?: string;
-  /** The unit runs the binary that asks, for the home that asks. */
+  /** Whether it runs this binary for this home. */
   current: boolean;
-  /** What is to be done, if something is. */
   hint?: string;
 }
 
-/** What an installation did. */
 export type InstalledService = z.output<ReturnType<typeof installedServiceSchema>>;
 
-/** A unit of this user, whatever runs it. */
 export interface Service {
   readonly kind: ServiceKind;
   status(): Promise<ServiceStatus>;
-  /** Whether a unit of this very home is installed; quicker to tell than the whole status. */
+  /** Whether a unit of this home is installed; faster than the whole status. */
   isInstalled(): Promise<boolean>;
   /**
-   * Writes the unit and has it start at login; starts nothing now.
-   *
-   * @throws {SvcError} not_found when no service manager answers; conflict when there is no binary
-   * to run, or the unit is one of another home; permission_denied when the system wants more rights.
+   * Writes the unit, to start at the next login.
+   * @throws {SvcError} not_found without a service manager; conflict without a binary, or for a
+   * unit of another home; permission_denied when the system needs more rights
    */
   install(): Promise<InstalledService>;
   /**
-   * Takes the unit away; all data stays. Nothing happens where there is none.
-   *
-   * @param options.stop stops its daemon first, gracefully, and waits until it is gone; else that
-   * goes on.
-   * @throws {SvcError} conflict when the unit is one of another home; internal when the service
-   * manager fails.
+   * Removes the unit if there is one; all data stays.
+   * @param options.stop stops its daemon first, gracefully, and waits
+   * @throws {SvcError} conflict for a unit of another home; internal
    */
   remove(options: { stop: boolean }): Promise<void>;
-  /**
-   * Starts the unit's daemon; nothing happens where it runs.
-   *
-   * @throws {SvcError} internal when the service manager cannot.
-   */
+  /** Starts the unit's daemon unless it runs. @throws {SvcError} internal. */
   start(): Promise<void>;
 }
 
@@ -68,15 +56,13 @@ export interface ServiceOptions {
   env: Env;
   uid: number;
   /**
-   * Asks the person for the password of their account; absent where nobody can be asked. Only
-   * Windows wants it, once, at the installation.
-   *
-   * @returns null when the person gives none.
+   * Asks a person for their account's password; null without an answer. Windows needs it once, at
+   * the installation.
    */
   askPassword?(account: string): string | null;
 }
 
-/** The unit of this user, on this system. */
+/** Returns the unit of this user. */
 export async function openService(options: ServiceOptions): Promise<Service> {
   const { os } = Deno.build;
   if (os === "windows") {
@@ -96,7 +82,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
   return new NoService();
 }
 
-/** Where there is no service manager that svc knows, or no home directory for units to be in. */
+/** For systems without a known service manager or without a home directory. */
 class NoService implements Service {
   readonly kind = "none";
 

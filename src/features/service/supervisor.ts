@@ -1,8 +1,8 @@
-/** What started the daemon as a unit, where it wants to hear how the daemon stands. */
+/** A service manager that wants to know the daemon's state. */
 export interface Supervisor {
   /** The daemon listens. */
   ready(): void;
-  /** It stops, and its turns have so many seconds for it. */
+  /** It is stopping, and its turns have this many seconds. */
   stopping(grace_s: number): void;
   /** It has stopped; the process ends next. */
   stopped(): void;

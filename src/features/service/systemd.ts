@@ -18,7 +18,7 @@ import type { InstalledService, Service, ServiceOptions, ServiceStatus } from ".
 import { readSystemdUnit, systemdUnit } from "./systemd_unit.ts";
 
 const UNIT = "svc.service";
-/** Its own deadlines are the unit's; beyond them, it hangs. */
+/** Longer than the unit's own deadlines. */
 const START_MS = (START_TIMEOUT_S + 10) * 1_000;
 const STOP_MS = (STOP_GRACE_S + STOP_MARGIN_S + 10) * 1_000;
 
@@ -27,7 +27,7 @@ export class SystemdService implements Service {
   readonly #options: ServiceOptions;
   readonly #path: string;
 
-  /** @param user_home the home directory of the user: an absolute path. */
+  /** @param user_home an absolute path */
   constructor(options: ServiceOptions, user_home: string) {
     this.#options = options;
     const config = options.env("XDG_CONFIG_HOME") ?? join(user_home, ".config");
@@ -88,7 +88,7 @@ export class SystemdService implements Service {
       await Deno.mkdir(dirname(this.#path), { recursive: true });
       await atomicWrite(this.#path, written, 0o644);
     }
-    // Also when nothing changed: an installation before may have been killed halfway.
+    // Always: an earlier installation may have been killed halfway.
     await this.#manage(["daemon-reload"]);
     await this.#manage(["enable", UNIT]);
     return { written, unit_path: this.#path, changed };
@@ -105,12 +105,12 @@ export class SystemdService implements Service {
   }
 
   async start(): Promise<void> {
-    // Whoever asks for it counts as no failure of before: only what systemd starts by itself is limited.
+    // An explicit start resets the count of failures, which limits only systemd's own restarts.
     await this.#systemctl(["reset-failed", UNIT]);
     await this.#manage(["start", UNIT], START_MS);
   }
 
-  /** What systemd says of the unit; undefined where none answers. */
+  /** Undefined if systemd does not answer. */
   async #show(): Promise<Pick<ServiceStatus, "enabled" | "running" | "pid"> | undefined> {
     const properties = "UnitFileState,MainPID";
     const shown = await this.#systemctl(["show", UNIT, `--property=${properties}`]);
@@ -126,7 +126,7 @@ export class SystemdService implements Service {
     };
   }
 
-  /** @throws {SvcError} internal when systemctl fails, with what it said. */
+  /** @throws {SvcError} internal with systemctl's message */
   async #manage(args: string[], timeout_ms?: number): Promise<void> {
     const done = await this.#systemctl(args, timeout_ms);
     if (done?.success) return;
@@ -153,10 +153,10 @@ export class SystemdService implements Service {
   }
 }
 
-/** What systemd refuses in the path of a program, however it is quoted. */
+/** Characters that systemd refuses in a program's path, even quoted. */
 const UNSAFE = /["'\\\p{Cc}]/u;
 
-/** @throws {SvcError} conflict for a program that systemd does not run. */
+/** @throws {SvcError} conflict for a program that systemd cannot run */
 function requireRunnable(program: string): void {
   if (!UNSAFE.test(program)) return;
   throw new SvcError(

@@ -1,16 +1,16 @@
-/** The text of a systemd user unit, written and read back. */
+/** The text of a systemd user unit. */
 import { START_TIMEOUT_S, STOP_GRACE_S, STOP_MARGIN_S } from "./limits.ts";
 import type { UnitProgram } from "./program.ts";
 
-export interface SystemdUnitOptions {
-  /** The binary: an absolute path. */
+interface SystemdUnitOptions {
+  /** An absolute path. */
   program: string;
   environment: ReadonlyMap<string, string>;
-  /** Whether the daemon can tell the manager that it is ready. */
+  /** Whether the daemon can report that it is ready. */
   notifies: boolean;
 }
 
-/** The unit: see systemd.service(5), systemd.exec(5) and systemd.kill(5). */
+/** Returns the unit; see systemd.service(5), systemd.exec(5) and systemd.kill(5). */
 export function systemdUnit(
   { program, environment, notifies }: SystemdUnitOptions,
 ): string {
@@ -57,7 +57,7 @@ WantedBy=default.target
 `;
 }
 
-/** Reads what a unit that was written by {@linkcode systemdUnit} runs. */
+/** Parses a unit of {@linkcode systemdUnit}. */
 export function readSystemdUnit(text: string): UnitProgram {
   const environment = new Map<string, string>();
   for (const [, value] of text.matchAll(/^Environment=(".*")$/gm)) {
@@ -68,7 +68,7 @@ export function readSystemdUnit(text: string): UnitProgram {
   return { program: program && unquoted(program), environment };
 }
 
-/** As a word of a unit: systemd.syntax(7), "Quoting", and systemd.unit(5), "Specifiers". */
+/** Quotes a word: systemd.syntax(7), "Quoting", and systemd.unit(5), "Specifiers". */
 function quoted(text: string): string {
   const escaped = text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
   return `"${escaped.replaceAll("%", "%%")}"`;

@@ -1,7 +1,6 @@
 /**
- * The background unit on Windows: the service `svc.daemon` of the Service Control Manager, which
- * runs as the current user. Windows has such a service made by an administrator alone, and wants
- * the password of the account, which it keeps for itself.
+ * The background unit on Windows: the service `svc.daemon`, which runs as the current user. Only an
+ * administrator can create it, and Windows needs the account's password.
  */
 import { delay } from "@std/async";
 import { SvcError } from "../../protocol/errors.ts";
@@ -19,7 +18,7 @@ import type { InstalledService, Service, ServiceOptions, ServiceStatus } from ".
 import { grantServiceLogon } from "./windows_logon.ts";
 import { Scm, type ScmService } from "./windows_scm.ts";
 
-/** The service's name (product.md). */
+/** Product.md. */
 export const SERVICE_NAME = "svc.daemon";
 const REGISTRY_KEY = `HKLM\\SYSTEM\\CurrentControlSet\\Services\\${SERVICE_NAME}`;
 const STOP_MS = (STOP_GRACE_S + STOP_MARGIN_S) * 1_000;
@@ -137,7 +136,7 @@ export class WindowsService implements Service {
     return `${env("USERDOMAIN") ?? "."}\\${env("USERNAME") ?? ""}`;
   }
 
-  /** There is one service of a name on a machine, whoever it runs as. */
+  /** A machine has only one service with a name. */
   #isOwn({ account }: ScmService): boolean {
     return account.toLowerCase() === this.#account().toLowerCase();
   }
@@ -155,21 +154,20 @@ export class WindowsService implements Service {
   }
 }
 
-/** What the service runs. */
+/** Returns the service's command line. */
 export function serviceCommand(program: string): string {
   return `"${program}" serve --unit`;
 }
 
-/** Reads what a service runs that svc has made. */
+/** Parses the command line of a service that svc created. */
 export function programOf({ command }: Pick<ScmService, "command">): UnitProgram {
   const [, program] = command.match(/^"([^"]+)" serve --unit$/) ?? [];
   return { program, environment: new Map() };
 }
 
 /**
- * Who may do what with the service: the system and administrators what they may with any; its user
- * looks at, starts, stops and removes it. Its user does not change it: it could then be made to run
- * as somebody else.
+ * Returns the service's permissions. Its user can query, start, stop and remove it, but not change
+ * it: it could then run as somebody else.
  */
 export function serviceSecurity(sid: string): string {
   return "D:(A;;CCLCSWRPWPDTLOCRRC;;;SY)(A;;CCDCLCSWRPWPDTLOCRSDRCWDWO;;;BA)" +
@@ -180,7 +178,7 @@ function query(): ScmService | undefined {
   return withScm((scm) => scm.query());
 }
 
-/** @throws {SvcError} internal when Windows refuses. */
+/** @throws {SvcError} internal when Windows refuses */
 function manage(what: string, action: (scm: Scm) => boolean): void {
   if (withScm(action)) return;
   throw new SvcError("internal", `the service ${SERVICE_NAME} could not ${what}`, {

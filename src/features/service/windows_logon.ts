@@ -1,4 +1,4 @@
-/** The right to log on as a service: Windows does not give it with a service. */
+/** The right to log on as a service, which Windows does not grant with a service. */
 import { openLibrary } from "../../os/windows/libraries.ts";
 import { Instance, wide } from "../../os/windows/structure.ts";
 import { LSA_OBJECT_ATTRIBUTES, LSA_UNICODE_STRING } from "../../os/windows/structures.ts";
@@ -16,10 +16,8 @@ const ADVAPI = {
 const KERNEL = { LocalFree: { parameters: ["pointer"], result: "pointer" } } as const;
 
 /**
- * Gives a user the right; one who has it keeps it.
- *
- * @param sid such as `S-1-5-21-…`.
- * @returns false when this process may not.
+ * Grants a user the right. @param sid such as `S-1-5-21-…`
+ * @returns false when this process may not
  */
 export function grantServiceLogon(sid: string): boolean {
   using stack = new DisposableStack();

@@ -1,4 +1,4 @@
-/** The Service Control Manager of Windows, as far as one service needs it. */
+/** A client of the Windows Service Control Manager. */
 import { openLibrary } from "../../os/windows/libraries.ts";
 import { SecurityAttributes } from "../../os/windows/security.ts";
 import {
@@ -36,9 +36,9 @@ const ERROR_NORMAL = 1;
 const NO_CHANGE = 0xffff_ffff;
 const CONTROL_STOP = 1;
 const DACL_SECURITY_INFORMATION = 4;
-/** The most that QueryServiceConfigW ever needs. */
+/** The maximum for QueryServiceConfigW. */
 const CONFIG_BYTES = 8 * 1024;
-/** Of ChangeServiceConfig2W. */
+/** For ChangeServiceConfig2W. */
 const INFO_DESCRIPTION = 1;
 const INFO_FAILURE_ACTIONS = 2;
 const INFO_DELAYED_AUTO_START = 3;
@@ -97,39 +97,34 @@ const ADVAPI = {
   CloseServiceHandle: { parameters: ["isize"], result: "i32" },
 } as const;
 
-/** How a service stands. */
 export interface ScmService {
-  /** What it runs: a quoted path with arguments. */
+  /** A quoted path with arguments. */
   command: string;
-  /** Who it runs as. */
   account: string;
-  /** Whether it starts by itself. */
   automatic: boolean;
-  /** Whether it runs, starts or stops. */
+  /** Also while it starts or stops. */
   running: boolean;
-  /** Process id, while it runs. */
   pid?: number;
 }
 
-export interface NewScmService {
+interface NewScmService {
   display_name: string;
   description: string;
   command: string;
   account: string;
   password: string;
-  /** Who may do what with it, as SDDL. */
+  /** Its permissions, as SDDL. */
   security: string;
-  /** Milliseconds that it gets to stop when the machine does. */
+  /** How long it may take to stop at a shutdown. */
   preshutdown_ms: number;
-  /** Milliseconds after which it is started again when it has failed. */
+  /** Delay of a restart after a failure. */
   restart_ms: number;
-  /** Seconds after which a failure is forgotten. */
+  /** Seconds until a failure is forgotten. */
   reset_s: number;
 }
 
 /**
- * One service by its name. Methods say whether Windows did it: what the reason was it tells only in a
- * way that cannot be relied on from here.
+ * One service. Methods return whether Windows succeeded; its reason cannot be read reliably here.
  */
 export class Scm {
   readonly #library = openLibrary("advapi32", ADVAPI);
@@ -140,7 +135,7 @@ export class Scm {
     this.#name = name;
   }
 
-  /** @returns undefined when there is no such service. */
+  /** @returns undefined if the service does not exist */
   query(): ScmService | undefined {
     return this.#with(QUERY_CONFIG | QUERY_STATUS, (service) => {
       const bytes = new Uint8Array(new ArrayBuffer(CONFIG_BYTES));
@@ -183,7 +178,7 @@ export class Scm {
     if (service === 0n) return false;
     try {
       const configured = this.#configure(service, options);
-      // Not half a service.
+      // Leaves no half-configured service.
       if (!configured) this.#advapi.DeleteService(service);
       return configured;
     } finally {
@@ -191,7 +186,7 @@ export class Scm {
     }
   }
 
-  /** Has it run something else; the account stays. */
+  /** The account stays. */
   setCommand(command: string): boolean {
     return this.#with(CHANGE_CONFIG, (service) =>
       this.#advapi.ChangeServiceConfigW(
@@ -214,7 +209,7 @@ export class Scm {
       false;
   }
 
-  /** Asks it to stop; that takes its time. */
+  /** Requests a stop, which takes time. */
   stop(): boolean {
     const { bytes } = new Instance(SERVICE_STATUS);
     return this.#with(
@@ -223,7 +218,7 @@ export class Scm {
     ) ?? false;
   }
 
-  /** Removes it as soon as it has stopped. */
+  /** Removes it once it has stopped. */
   delete(): boolean {
     return this.#with(DELETE, (service) => this.#advapi.DeleteService(service) !== 0) ?? false;
   }
@@ -252,7 +247,7 @@ export class Scm {
         cActions: 1,
         lpsaActions: actions,
       }),
-      // Also when it ends with an exit code, not only when it dies without a word.
+      // Also for an exit code, not only for a crash.
       set(INFO_FAILURE_ACTIONS_FLAG, SERVICE_FAILURE_ACTIONS_FLAG, {
         fFailureActionsOnNonCrashFailures: 1,
       }),
@@ -274,7 +269,7 @@ export class Scm {
     }
   }
 
-  /** @returns undefined when there is no such service, or not with these rights. */
+  /** @returns undefined without such a service or without the rights */
   #with<T>(rights: number, use: (service: bigint) => T): T | undefined {
     const manager = this.#open(SC_MANAGER_CONNECT);
     if (manager === 0n) return undefined;

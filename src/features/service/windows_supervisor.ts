@@ -1,4 +1,4 @@
-/** The entry of the service: how the Service Control Manager starts and stops this process. */
+/** Connects the daemon to the Windows Service Control Manager. */
 import { openLibrary } from "../../os/windows/libraries.ts";
 import { Instance, wide } from "../../os/windows/structure.ts";
 import { SERVICE_STATUS, SERVICE_TABLE_ENTRYW } from "../../os/windows/structures.ts";
@@ -16,7 +16,7 @@ const CONTROL_STOP = 1;
 const CONTROL_INTERROGATE = 4;
 const CONTROL_SHUTDOWN = 5;
 const CONTROL_PRESHUTDOWN = 15;
-/** Before a shutdown a service gets the time it asked for; at a shutdown a few seconds. */
+/** A preshutdown gives a service its requested time, a shutdown only seconds. */
 const STOPS: readonly number[] = [CONTROL_STOP, CONTROL_SHUTDOWN, CONTROL_PRESHUTDOWN];
 const ACCEPT_STOP = 0x1;
 const ACCEPT_SHUTDOWN = 0x4;
@@ -36,11 +36,8 @@ const SERVICE_MAIN = { parameters: ["u32", "pointer"], result: "void" } as const
 const HANDLER = { parameters: ["u32", "u32", "pointer", "pointer"], result: "u32" } as const;
 
 /**
- * Connects this process to the Service Control Manager that started it. Its callbacks come from
- * threads of Windows, and are answered by this one.
- *
- * @param onStop told when Windows wants the daemon to stop.
- * @returns undefined when no Service Control Manager started it.
+ * Connects to the Service Control Manager that started this process. Its callbacks come from
+ * Windows' threads and run in this one. @returns undefined if no manager started it
  */
 export async function windowsSupervisor(onStop: () => void): Promise<Supervisor | undefined> {
   const library = openLibrary("advapi32", ADVAPI);
@@ -66,13 +63,13 @@ export async function windowsSupervisor(onStop: () => void): Promise<Supervisor 
     report(State.start_pending, START_TIMEOUT_S);
     begun.resolve(true);
   });
-  // The entry after the last one is zero.
+  // A zero entry ends the table.
   const table = new Uint8Array(new ArrayBuffer(2 * SERVICE_TABLE_ENTRYW.size));
   new Instance(SERVICE_TABLE_ENTRYW, table)
     .set("lpServiceName", name)
     .set("lpServiceProc", main.pointer);
-  // Returns when the service has stopped; at once when no manager started this process. Until then
-  // the table is Windows's to read.
+  // Returns when the service has stopped, or at once without a manager. Windows reads the table
+  // until then.
   advapi.StartServiceCtrlDispatcherW(table).then(() => {
     table.fill(0);
     begun.resolve(false);
@@ -83,7 +80,7 @@ export async function windowsSupervisor(onStop: () => void): Promise<Supervisor 
     library.close();
     return undefined;
   }
-  // From here on Windows may call at any time: callbacks and library stay until the process ends.
+  // Windows may call at any time, so callbacks and library stay until the process ends.
   return {
     ready: () => report(State.running),
     stopping: (grace_s) => report(State.stop_pending, grace_s + STOP_MARGIN_S),

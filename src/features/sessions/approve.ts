@@ -1,4 +1,4 @@
-/** Deciding an approval with a rule that is kept. */
+/** Approvals with a kept rule. */
 import type * as z from "zod";
 import { SvcError } from "../../protocol/errors.ts";
 import type { Approvals } from "../../session/approvals.ts";
@@ -8,11 +8,7 @@ import type { decidedSchema } from "./schemas.ts";
 
 type Decided = z.output<ReturnType<typeof decidedSchema>>;
 
-/**
- * The error that tells what an approval is about, and how to say that it was shown.
- *
- * @throws {SvcError} as `Approvals.pending`
- */
+/** Returns the error with the question to show first. @throws {SvcError} as `Approvals.pending`. */
 export async function notShown(approvals: Approvals, approval_id: string): Promise<SvcError> {
   const asked = await approvals.pending(approval_id);
   const shown = await shownDigest(asked);
@@ -23,10 +19,8 @@ export async function notShown(approvals: Approvals, approval_id: string): Promi
 }
 
 /**
- * Keeps the chosen rule, then allows the call. A rule whose approval was decided meanwhile is not
- * kept.
- *
- * @throws {SvcError} validation when the decision is not `allow_always`, or the rule is not a choice
+ * Keeps the chosen rule and allows the call; forgets the rule if someone else decided meanwhile.
+ * @throws {SvcError} validation unless the decision is `allow_always` and the rule is a choice
  */
 export async function approveAlways(
   { hub, permissions }: Pick<SessionServices, "hub" | "permissions">,

@@ -1,4 +1,4 @@
-/** Images and documents that come with a message, and those that a client asks for. */
+/** Attachments of messages. */
 import type * as z from "zod";
 import { fromBase64, type Media, mediaHead, mediaProblem } from "../../base/media.ts";
 import {
@@ -13,14 +13,13 @@ import type { Session } from "../../session/session.ts";
 import type { SessionServices } from "./verbs.ts";
 import type { attachedSchema } from "./schemas.ts";
 
-/** An attachment as `session.send` is given it: a path, or the content with its type. */
+/** A path, or the content with its type. */
 export type Attached = z.output<ReturnType<typeof attachedSchema>>;
 
 /**
- * Checks the attachments of a message and keeps them with the session.
- *
- * @throws {SvcError} validation, naming the attachment; permission_denied for a path in a session
- * that works for others. Nothing is kept then.
+ * Checks and stores a message's attachments; stores nothing on an error.
+ * @throws {SvcError} validation, naming the attachment; permission_denied for a path in an
+ * untrusted session
  */
 export async function keepAttachments(
   services: SessionServices,
@@ -86,7 +85,7 @@ function ofData({ data = "", media_type, name }: Attached, n: number): Media {
   return { media_type: head.media_type, name: named, data: bytes };
 }
 
-/** Reads a file as the session's own tools would. */
+/** Reads a file like the session's tools. */
 async function ofPath(
   { units, hidden }: SessionServices,
   session: Session,
@@ -111,11 +110,7 @@ async function ofPath(
   return media[0];
 }
 
-/**
- * Reads an attachment of a session again.
- *
- * @throws {SvcError} not_found when it is missing or damaged
- */
+/** Reads a stored attachment. @throws {SvcError} not_found when it is missing or damaged. */
 export async function readAttachment(session: Session, hash: string) {
   const data = (await session.attachments()).find(hash, ATTACHED_BYTES_MAX);
   const head = data && mediaHead(data);

@@ -1,4 +1,3 @@
-/** How the settings of a session are changed. */
 import type * as z from "zod";
 import { acpName } from "../../models/acp_entry.ts";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
@@ -9,21 +8,18 @@ import type { SessionState } from "../../session/session_state.ts";
 import type { configureSchema } from "./schemas.ts";
 import type { SessionServices } from "./verbs.ts";
 
-/** The settings that can be changed. */
 export type Settings = Omit<z.output<ReturnType<typeof configureSchema>>, "session_id">;
 
-/** How it works, which work for others keeps as it began. */
+/** Fixed for untrusted sessions. */
 const WORKING = ["model", "approval", "effort", "budget_usd", "title"] as const;
 const SETTINGS = [...WORKING, "pinned", "archived"] as const;
 
 /**
- * Changes the settings of a session, recorded as one event; nothing is recorded if they are so
- * already.
- *
- * @param by who changes them, for the record.
- * @returns the settings from then on.
- * @throws {SvcError} `ended`; validation when there is nothing to change or the model is unknown;
- * permission_denied for an untrusted session; conflict where it cannot be changed now.
+ * Changes settings in one event, or does nothing if they are already set.
+ * @param by for the record
+ * @returns the new settings
+ * @throws {SvcError} `ended`; validation without changes or for an unknown model; permission_denied
+ * for an untrusted session; conflict when a change is not possible now
  */
 export async function configureSession(
   { hub, models }: Pick<SessionServices, "hub" | "models">,
@@ -70,7 +66,7 @@ function settingsOf(state: SessionState) {
   };
 }
 
-/** Work sessions are found by their titles after a crash, and others must not be taken for one. */
+/** Work sessions are found by their titles after a crash, so others must not have such titles. */
 function requireTitle({ id, state }: Session, { title }: Settings): void {
   if (title === undefined) return;
   if (isWorkTitle(state.title)) {
@@ -84,7 +80,7 @@ function requireTitle({ id, state }: Session, { title }: Settings): void {
   }
 }
 
-/** An agent over ACP answers whole turns, with the rights that it was given at their beginning. */
+/** An ACP agent answers whole turns, with the rights from their start. */
 function requireNoAgentAtWork(session: Session, { model, approval }: Settings): void {
   const { activity, fresh, state } = session;
   const is_agent = acpName(state.model) !== undefined;

@@ -1,4 +1,3 @@
-/** What clients learn of a session, and how they follow it. */
 import type * as z from "zod";
 import { spentBudget } from "../../agent/budget.ts";
 import { SvcError } from "../../protocol/errors.ts";
@@ -10,7 +9,7 @@ import type { Transcript } from "../../session/transcript.ts";
 import type { Session } from "../../session/session.ts";
 import type { SessionServices } from "./verbs.ts";
 
-/** Answers `session.get`. */
+/** Handles `session.get`. */
 export async function details({ hub }: SessionServices, session_id: string) {
   const session = await hub.get(session_id);
   const { tokens_in, tokens_out, tokens_cached, messages_count, ...state } = session.state;
@@ -30,7 +29,7 @@ export async function details({ hub }: SessionServices, session_id: string) {
   };
 }
 
-/** Answers `session.subscribe`. @throws {SvcError} validation where nothing can be pushed */
+/** Handles `session.subscribe`. @throws {SvcError} validation on a connection without push. */
 export async function subscribe(
   { hub }: SessionServices,
   { session_id, since_seq, deltas }: z.output<ReturnType<typeof sessionSubscriptionSchema>>,
@@ -49,7 +48,7 @@ export async function subscribe(
   return { sub, current_seq };
 }
 
-/** Answers `session.compact`. @throws {SvcError} budget_exceeded when nothing is left to ask with */
+/** Handles `session.compact`. @throws {SvcError} budget_exceeded. */
 export async function compact({ hub, config }: SessionServices, session_id: string) {
   const session = await hub.get(session_id);
   const spent = spentBudget(session.state, config().agent.budget_usd);
@@ -60,10 +59,10 @@ export async function compact({ hub, config }: SessionServices, session_id: stri
   return { compacted: true, tokens_before, tokens_after };
 }
 
-/** The most characters of messages in one answer, which has at least one message. */
+/** Per answer, which has at least one message. */
 const CHARS_MAX = 4_000_000;
 
-/** Answers `session.transcript`, with the last messages; one page of them where they are many. */
+/** Handles `session.transcript`. */
 export async function transcript(
   { hub, asked }: SessionServices,
   { session_id, last = Infinity, skip }: z.output<ReturnType<typeof pageSchema>>,
@@ -88,7 +87,7 @@ export async function transcript(
   return new Prepared(value, ['{"messages":[', ...parts, `],${JSON.stringify(rest).slice(1)}`]);
 }
 
-/** A conversation as it was at a seq, and the JSON of those of its messages that were asked for. */
+/** A conversation at a seq, with cached JSON of its messages. */
 interface Asked {
   readonly transcript: Transcript;
   readonly seq: number;
@@ -96,19 +95,17 @@ interface Asked {
   readonly json: (string | undefined)[];
 }
 
-/** The conversation that was asked for last, while it is kept. */
+/** The last requested conversation. */
 export interface LastAsked {
   asked?: Asked;
   timer?: number;
 }
 
-/** How long that is, in milliseconds. */
+/** How long it is kept. */
 const NEXT_MS = 2_000;
 
 /**
- * Keeps a conversation from the garbage collector for a moment: who pages through it, or many clients
- * that ask for it at once, would otherwise have it read from the journal again and again, and each
- * would have its own copy.
+ * Keeps a conversation for a moment, so that pages or many clients do not read the journal again.
  */
 function keptForNext(last: LastAsked, transcript: Transcript, seq: number): Asked {
   if (last.asked?.transcript !== transcript || last.asked.seq !== seq) {
@@ -121,7 +118,7 @@ function keptForNext(last: LastAsked, transcript: Transcript, seq: number): Aske
   return last.asked;
 }
 
-/** The seq before the last so many messages that the conversation has; 0 for all that is kept. */
+/** Returns the seq before the last `count` messages of the person; 0 for the whole conversation. */
 export async function beforeLast(session: Session, count: number): Promise<number> {
   const { items } = await session.transcript();
   const said = items.flatMap((item) => "user" in item ? [item.seq] : []).slice(-count);

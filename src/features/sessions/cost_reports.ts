@@ -1,4 +1,4 @@
-/** Costs over time and by group, from the journals of sessions. */
+/** Costs over time and by group. */
 import {
   addSpent,
   type Bucket,
@@ -11,18 +11,13 @@ import type { Hub } from "../../session/hub.ts";
 import type { Session } from "../../session/session.ts";
 import type { HourCost } from "../../session/session_state.ts";
 
-/** Which costs, and how they are put together. */
 interface Period {
-  /** RFC 3339; what was spent before it does not count. */
+  /** RFC 3339; earlier costs do not count. */
   since?: string;
   bucket: Bucket;
 }
 
-/**
- * Returns what was spent in each bucket.
- *
- * @throws {SvcError} not_found when there is no such session.
- */
+/** Returns the costs by time. @throws {SvcError} not_found. */
 export async function costHistory(
   hub: Hub,
   { session_id, since, bucket }: Period & { session_id?: string },
@@ -38,11 +33,7 @@ export async function costHistory(
   };
 }
 
-/**
- * Returns what was spent by session or by model, most expensive first.
- *
- * @throws the signal's reason when the caller has gone.
- */
+/** Returns the costs by session or model, most expensive first. @throws the signal's reason. */
 export async function costBreakdown(
   hub: Hub,
   { by, since, bucket, limit }: Period & { by: "session" | "model"; limit: number },
@@ -52,7 +43,7 @@ export async function costBreakdown(
   for (const session of await hub.some(undefined)) {
     signal.throwIfAborted();
     const newest = session.state.cost_hours.at(-1);
-    // Its journal need not be read.
+    // This avoids reading its journal.
     if (newest === undefined || !new CostBuckets(bucket, since).covers(newest)) continue;
     for await (const cost of costsOf(session, bucket)) {
       const { key, title } = groupOf(session, by, cost);

@@ -13,7 +13,7 @@ export const sessions = feature({
   open: (host) => {
     const { hub, models, config, units, paths: { ledger_key }, turn_parts: { hidden } } = host;
     const { permissions: rules } = host.use(permissions);
-    // Opened after this one.
+    // Opened after this feature.
     const library = () => host.use(skills).library();
     return {
       services: {

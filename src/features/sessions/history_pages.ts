@@ -1,4 +1,4 @@
-/** Pages of what a session has recorded. Loaded on first use. */
+/** Loaded on first use. */
 import type * as z from "zod";
 import { SvcError } from "../../protocol/errors.ts";
 import type { SessionEvent } from "../../protocol/events.ts";
@@ -7,12 +7,12 @@ import { textForms } from "../../session/subscription.ts";
 import { beforeLast } from "./conversation.ts";
 import type { historySchema, journalSchema } from "./schemas.ts";
 
-/** Maximum number of characters of event data in one answer, which has at least one event. */
+/** Of event data per answer, which has at least one event. */
 const CHARS_MAX = 4_000_000;
-/** The same for records as they are written: MCP clients are given them as one text. */
+/** MCP clients get the records as one text. */
 const LINES_CHARS_MAX = 1024 * 1024;
 
-/** Answers `session.history`. @throws {SvcError} journal_trimmed */
+/** Handles `session.history`. @throws {SvcError} journal_trimmed. */
 export async function historyPage(
   session: Session,
   { limit, deltas, from_last, since_seq: given }: z.output<ReturnType<typeof historySchema>>,
@@ -36,7 +36,7 @@ export async function historyPage(
   return { events, last_seq, more: last_seq < published_seq };
 }
 
-/** Answers `session.journal`. */
+/** Handles `session.journal`. */
 export async function journalPage(
   session: Session,
   { since_seq, limit }: z.output<ReturnType<typeof journalSchema>>,
@@ -48,7 +48,7 @@ export async function journalPage(
   let chars = 0;
   for await (const { event, line } of session.journal.records(last_seq)) {
     signal.throwIfAborted();
-    // An event that is written but not yet published may still be taken back.
+    // An unpublished event may still be rolled back.
     if (event.seq > published_seq || lines.length === limit) break;
     chars += line.length;
     if (lines.length > 0 && chars > LINES_CHARS_MAX) break;
@@ -58,7 +58,7 @@ export async function journalPage(
   return { lines, last_seq, more: last_seq < published_seq };
 }
 
-/** @throws {SvcError} journal_trimmed for a position that a checkpoint has replaced. */
+/** @throws {SvcError} journal_trimmed for a position that a checkpoint replaced */
 function requireKept({ journal: { trimmed_seq }, id }: Session, since_seq: number): void {
   if (since_seq === 0 || since_seq >= trimmed_seq) return;
   throw new SvcError(

@@ -1,4 +1,3 @@
-/** What clients read of lanes, and how they follow them. */
 import type * as z from "zod";
 import type { Session } from "../../session/session.ts";
 import type { Sink } from "../../session/subscription.ts";
@@ -9,7 +8,7 @@ import type { laneDeltaSchema, laneSubscriptionSchema } from "./schemas.ts";
 
 type SubscribeParams = z.output<ReturnType<typeof laneSubscriptionSchema>>;
 
-/** Answers `lanes.subscribe`. @throws {SvcError} validation where nothing can be pushed */
+/** Handles `lanes.subscribe`. @throws {SvcError} validation on a connection without push. */
 export async function subscribe(
   { hub }: { readonly hub: Hub },
   { session_id, lane_id, since_seq }: SubscribeParams,
@@ -30,7 +29,7 @@ export async function subscribe(
   return { sub, current_seq };
 }
 
-/** Returns the last pieces of text of a lane. */
+/** Returns the last `tail` deltas of a lane. */
 export async function lastDeltas(session: Session, lane_id: string, tail: number) {
   const deltas: z.output<ReturnType<typeof laneDeltaSchema>>[] = [];
   for await (const { type, seq, data } of session.journal.read(session.journal.trimmed_seq)) {

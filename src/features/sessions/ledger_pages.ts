@@ -1,4 +1,4 @@
-/** Finds and lists journal records for the verbs about the ledger. Loaded on first use. */
+/** Loaded on first use. */
 import type * as z from "zod";
 import type { ledgerItemSchema } from "./schemas.ts";
 import { SvcError } from "../../protocol/errors.ts";
@@ -8,7 +8,7 @@ import { signedStatement } from "../../session/ledger_file.ts";
 import { ledgerKey } from "../../session/ledger_key.ts";
 import type { Session } from "../../session/session.ts";
 
-/** Returns the record with a hash. @throws {SvcError} not_found when no journal has it */
+/** Returns the record with a hash. @throws {SvcError} not_found. */
 export async function nodeOf(sessions: readonly Session[], hash: string) {
   for (const session of sessions) {
     for await (const node of ledger(session.journal)) {
@@ -26,13 +26,13 @@ export async function nodeOf(sessions: readonly Session[], hash: string) {
 }
 
 interface Page {
-  /** Time with an offset. */
+  /** With an offset. */
   since?: string;
   limit: number;
   cursor?: string;
 }
 
-/** Returns a page of the records of journals. @throws {SvcError} validation for a wrong cursor */
+/** Returns a page of records. @throws {SvcError} validation for a wrong cursor. */
 export async function pageOf(sessions: readonly Session[], { since, limit, cursor }: Page) {
   const from = since === undefined ? "" : new Date(since).toISOString();
   const start = parseCursor(cursor, sessions);
@@ -50,14 +50,12 @@ export async function pageOf(sessions: readonly Session[], { since, limit, curso
   return { events };
 }
 
-/** The most characters of records in a page, which has at least one. */
+/** Of a page, which has at least one record. */
 const CHARS_MAX = 2_000_000;
 
 /**
- * Returns a page of a signed ledger. The first one begins with the statement and its signature.
- *
- * @throws {SvcError} validation for a wrong cursor; journal_trimmed when retention has removed
- * records since the first page
+ * Returns a page of a signed ledger; the first starts with the statement and its signature.
+ * @throws {SvcError} validation for a wrong cursor; journal_trimmed when records were removed
  */
 export async function exportPage(session: Session, key_path: string, cursor?: string) {
   const lines: string[] = [];
@@ -90,7 +88,7 @@ export async function exportPage(session: Session, key_path: string, cursor?: st
   return { lines };
 }
 
-/** Returns the public key that signs exported ledgers. */
+/** Returns the key that signs ledgers. */
 export async function publicKey(path: string) {
   const { public_key } = await ledgerKey(path);
   return { public_key: sshKeyText(public_key), fingerprint: await sshFingerprint(public_key) };
@@ -102,7 +100,7 @@ function badCursor(cursor: string): SvcError {
   });
 }
 
-/** Position where a listing continues: a cursor is `<session_id>:<last seq>`. */
+/** A cursor is `<session_id>:<last seq>`. */
 function parseCursor(cursor: string | undefined, sessions: readonly Session[]) {
   if (cursor === undefined) return { at: 0, seq: 0 };
   const [id, seq] = cursor.split(":");

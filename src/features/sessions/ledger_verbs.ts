@@ -7,7 +7,7 @@ import { ledgerItemSchema } from "./schemas.ts";
 
 const defineVerb = verbsOf<{
   readonly hub: Hub;
-  /** The file of the key that signs exported ledgers. */
+  /** The file of the key that signs ledgers. */
   readonly ledger_key: string;
 }>();
 

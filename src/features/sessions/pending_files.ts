@@ -1,7 +1,3 @@
-/**
- * The files that a pending call would change, as they are now, for the person who decides. They are
- * read as the session's tools read them: below its directory, and without what is hidden there.
- */
 import type * as z from "zod";
 import { decodeText } from "../../base/edits/encoding.ts";
 import { filesOf } from "../../base/edits/changes.ts";
@@ -12,17 +8,15 @@ import { SvcError } from "../../protocol/errors.ts";
 import type { SessionState } from "../../session/session_state.ts";
 import type { pendingFileSchema } from "./schemas.ts";
 
-/** A file before the call. */
-export type PendingFile = z.output<ReturnType<typeof pendingFileSchema>>;
+type PendingFile = z.output<ReturnType<typeof pendingFileSchema>>;
 
 const FILES_MAX = 20;
 const FILE_BYTES_MAX = 512 * 1024;
 
 /**
- * Reads the files that a pending call would change.
- *
- * @param hidden absolute real paths that the session's tools cannot see
- * @throws {SvcError} not_found when no approval of that id is pending
+ * Reads the files that a pending call would change, as the session's tools would read them.
+ * @param hidden absolute real paths that the tools cannot see
+ * @throws {SvcError} not_found when the approval is not pending
  */
 export function pendingFiles(
   { id, workdir, pending_approvals }: SessionState,

@@ -14,7 +14,7 @@ export const effort = () => z.enum(EFFORTS);
 export const title = () => z.string().min(1).max(200);
 export const budget = () => z.number().positive();
 
-/** Checked by `attach.ts`, which a start does not load. */
+/** Checked by `attach.ts`, which is not loaded at the start. */
 export const attachedSchema = () =>
   z.strictObject({
     path: z.string().optional()
@@ -61,7 +61,6 @@ export const decidedSchema = () =>
     }).optional().describe("With allow_always: the rule to keep, and where it holds"),
   });
 
-/** A page of events. */
 export const historySchema = () =>
   z.object({
     session_id: session_id(),
@@ -74,7 +73,6 @@ export const historySchema = () =>
       .describe("Form in which the main lane's text is sent"),
   });
 
-/** A page of records. */
 export const journalSchema = () =>
   z.object({
     session_id: session_id(),
@@ -111,7 +109,7 @@ export const laneSubscriptionSchema = () =>
 
 export const changedEffort = () => z.enum([...EFFORTS, "default"]);
 
-/** A session, and the settings to change; what is missing stays as it is. */
+/** Missing settings stay. */
 export const configureSchema = () =>
   z.object({
     session_id: session_id(),
@@ -126,7 +124,6 @@ export const configureSchema = () =>
       .describe("Lists leave the session out until it gets another message"),
   });
 
-/** The settings from then on. */
 export const configuredSchema = () =>
   z.object({
     changed: z.boolean().describe("False if nothing changed"),
@@ -156,5 +153,4 @@ export const laneDeltaSchema = () =>
       .describe("The text takes the place of so many lines at the end of what came before"),
   });
 
-/** A record of a ledger in a list. */
 export const ledgerItemSchema = () => z.object({ hash: hash(), type: z.string(), at: z.string() });

@@ -1,16 +1,13 @@
-/** How a session is started. */
 import type * as z from "zod";
 import { SvcError } from "../../protocol/errors.ts";
 import type { SessionServices } from "./verbs.ts";
 import type { startParamsSchema } from "./schemas.ts";
 
-/** The parameters of `session.start`. */
-export type StartParams = z.output<ReturnType<typeof startParamsSchema>>;
+type StartParams = z.output<ReturnType<typeof startParamsSchema>>;
 
 /**
- * Starts a session, with its first message if there is one.
- *
- * @throws {SvcError} validation when the workdir will not do or the model is unknown.
+ * Starts a session, and sends its first message.
+ * @throws {SvcError} validation for an unusable workdir or an unknown model
  */
 export async function startSession(services: SessionServices, params: StartParams) {
   const { hub } = services;

@@ -35,15 +35,13 @@ import {
   withdrawnSchema,
 } from "./schemas.ts";
 
-/** The services of the verbs of sessions. */
 export interface SessionServices {
   readonly hub: Hub;
-  /** The conversation that was asked for last. */
   readonly asked: LastAsked;
   models(): ModelRegistry;
   config(): Config;
   units(): Promise<UnitPool>;
-  /** Returns the paths that the session's tools must not see. */
+  /** Paths that the session's tools must not see. */
   hidden(session: Session): string[];
   permissions(): Promise<Permissions>;
   library(): Promise<Library>;
@@ -59,7 +57,7 @@ const rules = () =>
     skipped: z.array(skippedRulesSchema()).describe("The files that were left out"),
   }).describe("The project rules of the session");
 
-/** Answers to session.list, keyed by the array that they were made from. */
+/** Answers to session.list, keyed by the array of sessions. */
 const prepared = new WeakMap<readonly SessionItem[], Prepared<{ sessions: SessionItem[] }>>();
 
 async function sessionsIn(
@@ -206,7 +204,7 @@ export const sessionVerbs = [
           hint: "give it a larger budget with session.configure",
         });
       }
-      // A session that takes no message says so.
+      // A stopped session refuses the message itself.
       const taken = session.state.state === "running" && !known;
       if (!attachments?.length || !taken) return session.send(text, more);
       const { keepAttachments } = await import("./attach.ts");

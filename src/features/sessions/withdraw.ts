@@ -1,16 +1,10 @@
-/** Takes queued messages of a session back. */
 import type * as z from "zod";
 import type { Session } from "../../session/session.ts";
 import type { withdrawnSchema } from "./schemas.ts";
 
 type Withdrawn = z.output<ReturnType<typeof withdrawnSchema>>;
 
-/**
- * Answers `session.withdraw`.
- *
- * @param by who takes them back
- * @throws {SvcError} `ended`
- */
+/** Handles `session.withdraw`. @throws {SvcError} `ended`. */
 export async function withdraw(
   session: Session,
   by: string,

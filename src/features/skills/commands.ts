@@ -8,32 +8,31 @@ import { SvcError } from "../../protocol/errors.ts";
 import { BadMarkdown, parseMarkdown, textField } from "./front_matter.ts";
 import { type Owner, type Place, placesOf, Problems, textIn } from "./places.ts";
 
-/** A command that can be used. */
-export interface FoundCommand {
+interface FoundCommand {
   name: string;
-  /** One line; empty if the file has none. */
+  /** One line; may be empty. */
   description: string;
   argument_hint?: string;
   source: Place["source"];
   path: string;
-  /** The message, with `$ARGUMENTS` and `$1` to `$9`. */
+  /** With `$ARGUMENTS` and `$1` to `$9`. */
   body: string;
 }
 
 const FILES_MAX = 200;
-/** Names that are looked at in all. */
+/** Of all files and folders. */
 const NAMES_MAX = 5_000;
-/** Subfolders in subfolders. */
+/** Of subfolders. */
 const DEPTH_MAX = 3;
 const DESCRIPTION_MAX = 1_024;
 const HINT_MAX = 200;
-/** What is shown of a first line that stands for a description. */
+/** Of a first line that replaces a missing description. */
 const FIRST_LINE_MAX = 100;
-/** What a person can have meant as a command; a path has more than letters. */
+/** A command that a person may have meant; paths have other characters. */
 const WORD = /^[\p{L}_][\p{L}\p{N}_:-]*$/u;
 const NAME = /^[\p{L}\p{N}_][\p{L}\p{N}\p{M}_.-]{0,63}$/u;
 
-/** Finds the commands of a session, by name. */
+/** Returns a session's commands, sorted by name. */
 export function findCommands(reader: UntrustedReader, owner: Owner) {
   const search = new Search();
   for (const place of placesOf(reader, "commands", owner)) search.directory(place, []);
@@ -48,7 +47,7 @@ class Search {
   #files = 0;
   #names = 0;
 
-  /** @param folders the subfolders that lead to the directory */
+  /** @param folders subfolders that lead to the directory */
   directory(place: Place, folders: readonly string[]): void {
     for (const name of this.#namesIn(place, folders).sort()) {
       if (name.startsWith(".")) continue;
@@ -66,7 +65,7 @@ class Search {
       try {
         return files.names([directory, ...folders].join("/"));
       } catch (error) {
-        // Other files may lie beside the commands.
+        // Other files may be beside the commands.
         if (error instanceof RootedError && error.reason === "not_directory") return [];
         throw error;
       }
@@ -118,10 +117,9 @@ function commandOf(text: string) {
 }
 
 /**
- * Returns the message for a line such as `/name arguments`. A line that is not a command, such as a
- * path, is returned unchanged.
- *
- * @throws {SvcError} not_found if a command has almost that name
+ * Returns the message for a line such as `/name arguments`; other lines, such as paths, are
+ * unchanged.
+ * @throws {SvcError} not_found for an unknown command
  */
 export function expandCommand(
   line: string,
@@ -144,7 +142,7 @@ export function expandCommand(
   throw new SvcError("not_found", `unknown command ${shown}`, { hint: `${meant} ${as_text}` });
 }
 
-/** Fills in the arguments, once: what they contain is not filled in again. */
+/** Inserts the arguments once; placeholders in them stay. */
 function filled(body: string, args: string): string {
   const places = /\$(?:ARGUMENTS\b|([1-9])(?!\d))/g;
   if (!places.test(body)) return args === "" ? body : `${body}\n\n${args}`;
@@ -152,7 +150,7 @@ function filled(body: string, args: string): string {
   return body.replaceAll(places, (_, n?: string) => n === undefined ? args : words[+n - 1] ?? "");
 }
 
-/** Splits arguments at blanks; quotes keep words together. */
+/** Splits at blanks, except in quotes. */
 function wordsOf(args: string): string[] {
   return Array.from(
     args.matchAll(/"([^"]*)"|'([^']*)'|\S+/g),

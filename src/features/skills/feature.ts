@@ -4,7 +4,6 @@ import type { Session } from "../../session/session.ts";
 import { feature } from "../../verbs/feature.ts";
 import { skillVerbs } from "./verbs.ts";
 
-/** Commands and skills from Markdown files. */
 export const skills = feature({
   name: "skills",
   verbs: skillVerbs,
@@ -13,7 +12,7 @@ export const skills = feature({
       const { Library } = await import("./library.ts");
       return new Library({ home: host.paths.home, hidden: host.turn_parts.hidden });
     });
-    /** What sessions were told of their files that cannot be read. */
+    /** The problems that sessions were told about. */
     const told = new WeakMap<Session, string>();
     return {
       async beforeModel(session) {
@@ -29,7 +28,7 @@ export const skills = feature({
         });
       },
       async sessionTools({ id, state }) {
-        // Told of in this session, which an untrusted one never is.
+        // Set only for trusted sessions with skills.
         if (state.facts.skills === undefined) return [];
         const { skillTool } = await import("./tool.ts");
         return [skillTool(async () => (await library.get()).skills(await host.hub.get(id)).skills)];

@@ -1,20 +1,18 @@
-/** Markdown files with YAML front matter, the public format of commands and skills. */
+/** Markdown with YAML front matter, the common format of commands and skills. */
 import { parse } from "@std/yaml";
 
-/** A Markdown file that cannot be used. The message says why, without the path. */
+/** The message says why a file cannot be used, without its path. */
 export class BadMarkdown extends Error {}
 
 export interface Markdown {
-  /** The fields of the front matter, as YAML has them. */
+  /** Of the front matter. */
   fields: Record<string, unknown>;
   body: string;
 }
 
 /**
- * Splits a file into its front matter, if it has any, and its body. Much front matter is prose and
- * not YAML: what YAML refuses is read as lines of `name: text`.
- *
- * @throws {BadMarkdown}
+ * Splits a file into front matter and body. Front matter that is not valid YAML is read as lines of
+ * `name: text`. @throws {BadMarkdown}
  */
 export function parseMarkdown(text: string): Markdown {
   const lines = text.replace(/^\ufeff/, "").replaceAll(/\r\n?/g, "\n");
@@ -27,7 +25,7 @@ export function parseMarkdown(text: string): Markdown {
 
 /** @throws {BadMarkdown} */
 function fieldsOf(head: string): Record<string, unknown> {
-  // YAML has no tabs between its blanks.
+  // YAML does not allow these tabs.
   const text = head.replaceAll(/^\t+/gm, (tabs) => "  ".repeat(tabs.length))
     .replaceAll(/^([\w-]+:)\t+/gm, "$1 ");
   const prose = proseOf(text);
@@ -39,7 +37,7 @@ function fieldsOf(head: string): Record<string, unknown> {
   return { ...strict, ...textsOf(prose, strict) };
 }
 
-/** Returns the fields that YAML has; undefined for text that is no mapping. */
+/** Undefined unless the text is a mapping. */
 function yamlOf(text: string): Record<string, unknown> | undefined {
   let fields: unknown;
   try {
@@ -51,20 +49,20 @@ function yamlOf(text: string): Record<string, unknown> | undefined {
   return fields as Record<string, unknown>;
 }
 
-/** Fields that are text, whatever they look like to YAML: a list, a number. */
+/** Always text, even if YAML sees a list or a number. */
 const TEXTS = new Set(["name", "description", "argument-hint"]);
 
 function textsOf(prose: Record<string, string>, strict: Record<string, unknown>) {
   const isText = ([name, text]: [string, string]) => {
     if (!TEXTS.has(name) || text === "") return false;
     const value = strict[name];
-    // In prose, a number sign begins no comment.
+    // In prose, a number sign does not start a comment.
     return typeof value !== "string" || name !== "name" && value === text.split(/\s+#/)[0];
   };
   return Object.fromEntries(Object.entries(prose).filter(isText));
 }
 
-/** Returns lines of `name: text`, each with the indented lines that follow it. */
+/** Returns lines of `name: text`, with the indented lines after them. */
 function proseOf(text: string): Record<string, string> {
   const fields: Record<string, string> = {};
   let name: string | undefined;
@@ -79,7 +77,7 @@ function proseOf(text: string): Record<string, string> {
   );
 }
 
-/** Removes the quotes around a value, and the mark of a block. */
+/** Removes quotes and block markers. */
 function plainText(value: string): string {
   const text = value.replace(/^[|>][+-]?\d*(?=\n|$)/, "").trim().replaceAll(/\n+/g, " ");
   const [, quote, inner] = text.match(/^(["'])(.*)\1$/s) ?? [];
@@ -88,10 +86,8 @@ function plainText(value: string): string {
 }
 
 /**
- * Returns a field's text.
- *
- * @returns `undefined` when it is missing or empty
- * @throws {BadMarkdown} when it is not text, or longer than `max` characters
+ * Returns a field's text, if any. @throws {BadMarkdown} unless it is text of up to `max`
+ * characters.
  */
 export function textField(
   { fields }: Markdown,

@@ -1,4 +1,4 @@
-/** The commands and skills of sessions. Loaded on first use. */
+/** Loaded on first use. */
 import { nearestOf } from "../../base/nearest.ts";
 import { visibleLine } from "../../base/visible.ts";
 import { UntrustedReader } from "../../jail/untrusted_files.ts";
@@ -8,14 +8,13 @@ import { expandCommand, findCommands } from "./commands.ts";
 import { directoriesIn, type Owner } from "./places.ts";
 import { findSkills } from "./skills.ts";
 
-export interface LibraryParts {
-  /** Home of svc. */
+interface LibraryParts {
   home: string;
-  /** Absolute real paths that no tool of a session can see. */
+  /** Absolute real paths that the session's tools cannot see. */
   hidden(session: Session): string[];
 }
 
-/** Reads what Markdown files define for sessions. Disposing of it closes the C library. */
+/** Reads commands and skills for sessions. Disposing closes the C library. */
 export class Library implements Disposable {
   readonly #parts: LibraryParts;
   readonly #reader = new UntrustedReader();
@@ -24,18 +23,18 @@ export class Library implements Disposable {
     this.#parts = parts;
   }
 
-  /** Returns the commands of a session; none for an untrusted one. */
+  /** Empty for an untrusted session. */
   commands(session: Session) {
     const { commands, problems } = this.#find(session);
     return { commands: commands.map(({ body: _, ...rest }) => rest), problems };
   }
 
-  /** Returns the message that a line stands for; see {@linkcode expandCommand}. */
+  /** See {@linkcode expandCommand}. */
   expand(session: Session, text: string): { text: string; command?: string } {
     return isTrusted(session) ? expandCommand(text, this.#find(session).commands) : { text };
   }
 
-  /** Returns the skills of a session; none for an untrusted one. */
+  /** Empty for an untrusted session. */
   skills(session: Session) {
     return isTrusted(session)
       ? findSkills(this.#reader, this.#owner(session))
@@ -43,9 +42,8 @@ export class Library implements Disposable {
   }
 
   /**
-   * Checks that a trusted session in a directory has a skill.
-   *
-   * @throws {SvcError} not_found with the names that there are
+   * Checks that a trusted session in a directory would have a skill.
+   * @throws {SvcError} not_found, with the available names
    */
   requireSkill(workdir: string, name: string): void {
     const { skills } = findSkills(this.#reader, {
@@ -66,7 +64,7 @@ export class Library implements Disposable {
     });
   }
 
-  /** Returns the files of commands and skills that cannot be read, and why; empty without any. */
+  /** Describes unreadable files; empty without any. */
   unreadable(session: Session): string {
     if (!isTrusted(session)) return "";
     const owner = this.#owner(session);
@@ -93,7 +91,7 @@ export class Library implements Disposable {
   }
 }
 
-/** Work for others must not see what the person keeps for themselves. */
+/** Untrusted work must not see the person's files. */
 function isTrusted({ state }: Session): boolean {
   return state.trust === "trusted";
 }

@@ -1,4 +1,4 @@
-/** Where the Markdown files of commands and skills are, and reading them. */
+/** The places of commands and skills. */
 import { existsSync } from "node:fs";
 import { join } from "@std/path";
 import { decodeText } from "../../base/edits/encoding.ts";
@@ -8,54 +8,46 @@ import type { UntrustedFiles, UntrustedReader } from "../../jail/untrusted_files
 import { visibleLine } from "../../base/visible.ts";
 import { BadMarkdown } from "./front_matter.ts";
 
-/** What cannot be used, and why. */
-export interface Problem {
+/** Why a file cannot be used. */
+interface Problem {
   path: string;
   message: string;
 }
 
-/** A directory of commands or skills. */
 export interface Place {
   source: "project" | "home";
-  /** Its path, for people. */
+  /** For people. */
   path: string;
-  /** Its path from where files are read. */
+  /** Relative to the root of `files`. */
   directory: string;
   files: UntrustedFiles;
 }
 
-/** Whose commands and skills are looked for. */
+/** The session's places. */
 export interface Owner {
-  /** Home of svc. */
   home: string;
-  /** Absolute real path of the session's directory. */
+  /** An absolute real path. */
   workdir: string;
-  /** What {@linkcode directoriesIn} found there. */
+  /** From {@linkcode directoriesIn}. */
   directories: readonly string[];
-  /** Returns the absolute real paths that no tool of the session can see. */
+  /** Absolute real paths that the session's tools cannot see. */
   hidden(): readonly string[];
 }
 
-/** The directories of a project, the first wins. */
+/** In order of precedence. */
 const PROJECT_DIRECTORIES = [".agents", ".claude"];
-/** The largest file that is read. */
 const FILE_BYTES_MAX = 64 * 1024;
 const PROBLEMS_MAX = 50;
 
 /**
- * Returns the directories of a project that may have commands or skills. Most projects have none,
- * and they are looked for before each call of a model: without the errors of Deno's own functions,
- * which take ten times as long.
+ * Returns a project's directories with commands or skills. Called before each model call, so it
+ * avoids the errors of Deno's own functions, which take ten times as long.
  */
 export function directoriesIn(workdir: string): string[] {
   return PROJECT_DIRECTORIES.filter((name) => existsSync(join(workdir, name)));
 }
 
-/**
- * Returns the directories where something is looked for; the first wins.
- *
- * @param kind `commands` or `skills`
- */
+/** Returns the places in order of precedence. @param kind `commands` or `skills` */
 export function placesOf(reader: UntrustedReader, kind: string, owner: Owner): Place[] {
   const { workdir, directories } = owner;
   const hidden = directories.length === 0 ? [] : owner.hidden();
@@ -66,7 +58,7 @@ export function placesOf(reader: UntrustedReader, kind: string, owner: Owner): P
     files: reader.files(workdir, hidden),
   }));
   const path = join(owner.home, kind);
-  // The person may keep it elsewhere and link to it; links in it must stay in it.
+  // The directory itself may be a link; links inside must stay inside.
   const real = realPathIfAny(path);
   if (real !== undefined) {
     places.push({ source: "home", path, directory: ".", files: reader.files(real) });
@@ -75,11 +67,8 @@ export function placesOf(reader: UntrustedReader, kind: string, owner: Owner): P
 }
 
 /**
- * Reads a file in its own encoding.
- *
- * @returns undefined when there is none
- * @throws {BadMarkdown} when it is not text
- * @throws {RootedError}
+ * Reads a file in its own encoding; undefined without one.
+ * @throws {BadMarkdown} unless it is text; {RootedError}
  */
 export function textIn(files: UntrustedFiles, path: string): string | undefined {
   const data = files.read(path, FILE_BYTES_MAX);
@@ -89,10 +78,9 @@ export function textIn(files: UntrustedFiles, path: string): string | undefined 
   return text;
 }
 
-/** Collects what cannot be used. */
 export class Problems {
   readonly found: Problem[] = [];
-  /** Those of files that cannot be read. */
+  /** Problems of unreadable files. */
   readonly unreadable: Problem[] = [];
 
   add(path: string, message: string): void {
@@ -100,7 +88,7 @@ export class Problems {
     this.found.push({ path: visibleLine(path), message: visibleLine(message) });
   }
 
-  /** Returns what `read` returns; `undefined`, with a problem, for a file that cannot be used. */
+  /** Runs `read`; returns undefined and adds a problem for an unusable file. */
   try<T>(path: string, read: () => T): T | undefined {
     try {
       return read();

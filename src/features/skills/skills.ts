@@ -5,14 +5,13 @@ import type { UntrustedFiles, UntrustedReader } from "../../jail/untrusted_files
 import { BadMarkdown, type Markdown, parseMarkdown, textField } from "./front_matter.ts";
 import { type Owner, type Place, placesOf, Problems, textIn } from "./places.ts";
 
-/** A skill that can be used. */
 export interface FoundSkill {
   name: string;
   /** One line. */
   description: string;
   source: Place["source"];
   path: string;
-  /** Its folder, from where files are read. */
+  /** Relative to the root of `files`. */
   folder: string;
   body: string;
   files: UntrustedFiles;
@@ -20,16 +19,16 @@ export interface FoundSkill {
 
 const FILE = "SKILL.md";
 const SKILLS_MAX = 200;
-/** Characters of all names and descriptions, which are in every request. */
+/** Of all names and descriptions, which are in every request. */
 const TOLD_MAX = 32 * 1024;
 const DESCRIPTION_MAX = 1_024;
 const NAME = /^[\p{L}\p{N}][\p{L}\p{N}\p{M}_.-]{0,63}$/u;
 
-/** Other files of a skill that are listed, and folders in folders that are looked into. */
+/** Limits of a skill's other files, and of subfolders. */
 const OTHER_FILES_MAX = 100;
 const DEPTH_MAX = 3;
 
-/** Finds the skills of a session, by name. */
+/** Returns a session's skills, sorted by name. */
 export function findSkills(reader: UntrustedReader, owner: Owner) {
   const search = new Search();
   for (const place of placesOf(reader, "skills", owner)) search.place(place);
@@ -77,7 +76,7 @@ class Search {
   }
 }
 
-/** Other files may lie beside the folders of skills. */
+/** Other files may be beside the folders of skills. */
 function textIfAny(files: UntrustedFiles, path: string): string | undefined {
   try {
     return textIn(files, path);
@@ -101,7 +100,7 @@ function skillOf(file: Markdown) {
   return { name, description: visibleLine(description.replaceAll(/\s+/g, " ")), body: file.body };
 }
 
-/** Returns what a model is told of skills; undefined without any. */
+/** Returns the text about skills for a model; undefined without any. */
 export function skillsText(skills: readonly FoundSkill[]): string | undefined {
   if (skills.length === 0) return undefined;
   return [
@@ -110,7 +109,7 @@ export function skillsText(skills: readonly FoundSkill[]): string | undefined {
   ].join("\n");
 }
 
-/** Returns the paths of a skill's other files, from its folder. */
+/** Returns the paths of a skill's other files, relative to its folder. */
 export function otherFiles({ files, folder }: FoundSkill): string[] {
   const found: string[] = [];
   const look = (parts: readonly string[]) => {
@@ -127,7 +126,7 @@ export function otherFiles({ files, folder }: FoundSkill): string[] {
   return found;
 }
 
-/** What leads out, or is a pipe, has no names. */
+/** Ignores links that lead out, and files that are not directories. */
 function namesIfAny(files: UntrustedFiles, path: string): string[] {
   try {
     return files.names(path);

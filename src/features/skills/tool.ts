@@ -1,4 +1,3 @@
-/** The tool with which a model reads a skill. */
 import * as z from "zod";
 import { defineTool, type Tool, type ToolOutcome } from "../../agent/tool.ts";
 import { nearestOf } from "../../base/nearest.ts";
@@ -8,7 +7,7 @@ import { BadMarkdown } from "./front_matter.ts";
 import { textIn } from "./places.ts";
 import { type FoundSkill, otherFiles } from "./skills.ts";
 
-/** Makes the tool. @param find returns the skills of the session */
+/** Returns the tool with which a model reads a skill. @param find returns the session's skills */
 export function skillTool(find: () => Promise<readonly FoundSkill[]>): Tool {
   return defineTool({
     name: "use_skill",
@@ -31,7 +30,7 @@ export function skillTool(find: () => Promise<readonly FoundSkill[]>): Tool {
   });
 }
 
-/** Returns what a model is told of a skill that its session was started with. */
+/** Returns the text about a session's initial skill for a model. */
 export function packText(skills: readonly FoundSkill[], name: string): string {
   const skill = skills.find((it) => it.name === name);
   if (skill === undefined) return `${visibleLine(name)}, whose instructions are no longer there`;

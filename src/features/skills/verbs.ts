@@ -4,8 +4,7 @@ import { verbsOf } from "../../verbs/define.ts";
 import { session_id } from "../../verbs/session_id.ts";
 import type { Library } from "./library.ts";
 
-/** The services of the verbs about commands and skills. */
-export interface SkillServices {
+interface SkillServices {
   readonly hub: Hub;
   /** Loaded on first use. */
   library(): Promise<Library>;

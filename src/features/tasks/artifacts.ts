@@ -1,6 +1,4 @@
-/**
- * Stores the files that tasks produced as `<dir>/<task_id>/<name>`, readable by their owner only.
- */
+/** Stores the files that tasks produced as `<dir>/<task_id>/<name>`, mode 0600. */
 import { join } from "@std/path";
 import { ensurePrivateDir, syncDir } from "../../os/files.ts";
 import { SvcError } from "../../protocol/errors.ts";
@@ -9,28 +7,22 @@ import { Content } from "../../verbs/content.ts";
 import type { TaskEngine } from "./engine.ts";
 import type { Artifact, NewArtifact } from "./task.ts";
 
-/** What names the content of an artifact. */
 export type NamedContent = Pick<Artifact, "name" | "sha256">;
 
-/** Receives the artifacts of tasks. */
 export interface ArtifactSink {
   /** Stores an artifact; resolves once it is on disk. */
   put(task_id: string, named: NamedContent, bytes: Uint8Array<ArrayBuffer>): Promise<void>;
 }
 
-/** Stores and opens artifacts; the engine has one. */
 export interface ArtifactStore extends ArtifactSink {
-  /**
-   * Opens an artifact for reading; undefined when it does not exist. The caller ends the stream.
-   */
+  /** Opens an artifact; undefined when it does not exist. The caller ends the stream. */
   open(task_id: string, name: string): Promise<ReadableStream<Uint8Array> | undefined>;
-  /** Removes all artifacts of a task. */
   remove(task_id: string): Promise<void>;
 }
 
 /** A plain file name on every system. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
-/** The largest artifact, in bytes. */
+/** In bytes. */
 const SIZE_MAX = 64 * 1024 * 1024;
 
 export class LocalArtifacts implements ArtifactStore {
@@ -69,7 +61,6 @@ export class LocalArtifacts implements ArtifactStore {
     }
   }
 
-  /** Returns the tasks that have artifacts. */
   async tasks(): Promise<string[]> {
     try {
       return (await Array.fromAsync(Deno.readDir(this.#dir))).map(({ name }) => name);
@@ -88,12 +79,7 @@ export class LocalArtifacts implements ArtifactStore {
   }
 }
 
-/**
- * Stores an artifact of a task.
- *
- * @returns the artifact as records show it
- * @throws {SvcError} internal when the name is not a plain file name; payload_too_large
- */
+/** Stores an artifact. @throws {SvcError} internal for an invalid name; payload_too_large. */
 export async function keepArtifact(
   store: ArtifactSink,
   task_id: string,

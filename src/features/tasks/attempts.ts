@@ -12,18 +12,13 @@ import { type ArtifactSink, keepArtifact } from "./artifacts.ts";
 import { extrasJson, isCriticised, judge } from "./judge.ts";
 import { type Artifact, type NewArtifact, RetryableError } from "./task.ts";
 
-/** Records the outcomes of attempts. */
 export interface AttemptRecords {
-  /**
-   * Records how attempts ended, except for tasks that were decided otherwise meanwhile. Called
-   * again with the same settlements if it throws.
-   */
+  /** Records outcomes, except for tasks decided otherwise meanwhile. Called again if it throws. */
   settle(settlements: readonly Settlement[], now: number): void | Promise<void>;
-  /** Adds a line to a task's log. */
   log(at: string, task_id: string, event: string, detail: string): void | Promise<void>;
 }
 
-export interface AttemptsParts {
+interface AttemptsParts {
   records: AttemptRecords;
   executors: ExecutorRegistry;
   log: Log;
@@ -34,24 +29,20 @@ export interface AttemptsParts {
   onWorkerFree(attempt: Attempt): void;
   /** Called when a task's log has a new line. */
   onNoted?(task_id: string): void;
-  /** Called when an attempt's outcome has been recorded. */
   onSettled?(task_id: string): void;
 }
 
-/** One executor at work on one task. */
 export interface Attempt {
   readonly task: StartedTask;
   /** Whether it occupies a worker. */
   readonly queued: boolean;
-  /** Called with each note of its executor. */
   readonly onNote?: (text: string) => void;
-  /** The artifacts that its executor has stored, and the texts that the critic will read. */
+  /** The artifacts that its executor has stored, and the texts for the critic. */
   readonly kept: Artifact[];
   readonly texts: string[];
   readonly stop: AbortController;
   /** Resolves when the task's outcome is recorded, whether or not the executor has ended. */
   readonly settled: PromiseWithResolvers<void>;
-  /** Resolves when the executor has ended. */
   ended: Promise<void>;
   /** An outcome from outside; it overrides the executor's result. */
   verdict?: Outcome;
@@ -65,22 +56,16 @@ interface Unrecorded {
   recorded(): void;
 }
 
-/** The longest wait between two attempts. */
 export const BACKOFF_MAX_MS = 60_000;
 const BACKOFF_MIN_MS = 1_000;
-/** The delay before a failed write is repeated. */
 export const WRITE_AGAIN_MS = 2_000;
-/**
- * How long an executor may take to stop before its worker gets another task: longer than a command
- * that it runs.
- */
+/** How long an executor may take to stop; longer than a command that it runs. */
 export const STOP_GRACE_MS = TERM_GRACE_MS + 3_000;
 
 export class Attempts {
   readonly #parts: AttemptsParts;
   #running = new Map<string, Attempt>();
   #unrecorded: Unrecorded[] = [];
-  /** Writes in progress. */
   readonly #recording = new Set<Promise<void>>();
   #busy = 0;
   /** Fires when no more outcomes can be recorded. */
@@ -90,7 +75,6 @@ export class Attempts {
     this.#parts = parts;
   }
 
-  /** The number of busy workers. */
   get busy(): number {
     return this.#busy;
   }
@@ -125,10 +109,7 @@ export class Attempts {
     return this.#stop(attempt);
   }
 
-  /**
-   * Stops the executor of a task that is recorded as cancelled; waits up to {@linkcode
-   * STOP_GRACE_MS} for it.
-   */
+  /** Stops the executor of a cancelled task; waits up to {@linkcode STOP_GRACE_MS} for it. */
   async cancel(task_id: string): Promise<void> {
     const attempt = this.#running.get(task_id);
     if (attempt === undefined) return;
@@ -136,11 +117,9 @@ export class Attempts {
   }
 
   /**
-   * Lets executors finish, then aborts them: queued tasks go back to the queue, others fail. Once
-   * this resolves, nothing more is recorded.
-   *
-   * @param grace_ms time to finish; an aborted executor has another {@linkcode STOP_GRACE_MS} to
-   * end
+   * Lets executors finish for `grace_ms`, then aborts them: queued tasks go back to the queue,
+   * others fail. Aborted ones have another {@linkcode STOP_GRACE_MS}; afterwards nothing is
+   * recorded.
    */
   async close(grace_ms: number): Promise<void> {
     const running = [...this.#running.values()];
@@ -235,7 +214,7 @@ export class Attempts {
     this.#recording.add(recording);
   }
 
-  /** Writes outcomes, and repeats that for as long as the disk refuses them. Never rejects. */
+  /** Repeats the write for as long as the disk refuses it. Never rejects. */
   async #recordAll(): Promise<void> {
     const { records, clock, log } = this.#parts;
     const unrecorded = this.#unrecorded;
@@ -296,7 +275,6 @@ export class Attempts {
     }
   }
 
-  /** Returns whether the promise resolves in time. */
   async #within(promise: Promise<unknown>, ms: number): Promise<boolean> {
     const late = Promise.withResolvers<boolean>();
     const cancel = this.#parts.clock.after(ms, () => late.resolve(false));

@@ -5,29 +5,23 @@ import { tooManyCallbacks } from "./common.ts";
 import { CALLBACKS_MAX } from "./task.ts";
 import type { callbackTargetSchema } from "./queued_schemas.ts";
 
-/** The target of a callback, which reports the end of a task. */
+/** The target of a callback. */
 export type CallbackTarget = z.output<ReturnType<typeof callbackTargetSchema>>;
 
-/** A callback that is due. */
 export interface DueCallback extends CallbackTarget {
   task_id: string;
-  /** The number of attempts so far. */
   tries: number;
 }
 
-/** Adds a line to the log of a task. */
 type LogLine = (at: string, task_id: string, event: string, detail: string) => void;
 
-/** Identifies a callback. */
 export type NamedCallback = Pick<DueCallback, "task_id" | "id">;
 
-/** The pending callbacks, wherever they are stored. */
 export interface Reports {
-  /** Returns the callbacks of ended tasks that are due. A time beyond the horizon counts as due. */
+  /** Returns due callbacks of ended tasks. A time beyond the horizon counts as due. */
   due(now: number, horizon_ms: number): DueCallback[];
-  /** Returns when the next callback is due; `undefined` when none waits for a time. */
+  /** Returns when the next callback is due. */
   nextDue(): number | undefined;
-  /** Schedules another attempt, not before that time. */
   postpone(
     callback: NamedCallback,
     not_before: number,
@@ -57,11 +51,7 @@ export class CallbackStore implements Reports {
     );
   }
 
-  /**
-   * Adds a callback, or replaces the one with the same id.
-   *
-   * @throws {SvcError} conflict when the task has too many
-   */
+  /** Adds or replaces a callback. @throws {SvcError} conflict when the task has too many. */
   set(task_id: string, callback: CallbackTarget): void {
     this.#db.transaction(() => {
       this.remove(task_id, callback.id);
@@ -79,7 +69,6 @@ export class CallbackStore implements Reports {
     return rows.map(toCallback<CallbackTarget>);
   }
 
-  /** Removes the callback with that id, if there is one. */
   remove(task_id: string, id: string): void {
     this.#db.run("DELETE FROM task_callbacks WHERE task_id = :task_id AND id = :id", {
       task_id,

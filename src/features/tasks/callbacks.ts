@@ -5,26 +5,21 @@ import { type Clock, pause } from "../../base/clock.ts";
 import type { DueCallback, NamedCallback, Reports } from "./callback_store.ts";
 import type { TaskRecord } from "./task.ts";
 
-/**
- * Sends one client the end of its task. @throws {UndeliverableError} or the cause of the failure.
- */
+/** Sends one callback. @throws {UndeliverableError} or the cause of the failure. */
 export type Deliver = (
   callback: DueCallback,
   record: TaskRecord,
   signal: AbortSignal,
 ) => Promise<void>;
 
-/** A callback that cannot be delivered, however often it is tried. */
+/** Retrying cannot help. */
 export class UndeliverableError extends Error {
   override name = "UndeliverableError";
 }
 
-export interface CallbacksParts {
+interface CallbacksParts {
   reports: Reports;
-  /**
-   * Claims a callback to send it. @returns its task's record; undefined when another process sends
-   * it.
-   */
+  /** Claims a callback; undefined when another process sends it. */
   take(
     callback: NamedCallback,
     horizon_ms: number,
@@ -40,7 +35,6 @@ const WAIT_MIN_MS = 1_000;
 /** The waits between attempts are 1, 4, 16 and 64 s. */
 const WAIT_FACTOR = 4;
 const WAIT_MAX_MS = WAIT_MIN_MS * WAIT_FACTOR ** (TRIES - 2);
-/** The most callbacks in progress at once. */
 const AT_ONCE = 8;
 const READ_AGAIN_MS = 5_000;
 const RECORD_AGAIN_MS = 5_000;

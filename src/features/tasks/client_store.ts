@@ -8,15 +8,14 @@ import type { taskClientSchema } from "./queued_schemas.ts";
 /** A hired task's identity for its client; stored with the task, but not part of its record. */
 export type TaskClient = z.output<ReturnType<typeof taskClientSchema>>;
 
-/** Selects tasks of a client. */
 export interface ClientQuery extends z.output<ReturnType<typeof clientQuerySchema>> {
   key_id: string;
 }
 
-/** A page of the ids of a client's tasks, most recently changed first. */
+/** Most recently changed first. */
 export interface ClientPage {
   ids: string[];
-  /** The number of tasks on all pages together. */
+  /** On all pages together. */
   total: number;
   next_cursor?: string;
 }
@@ -61,7 +60,7 @@ export class ClientStore {
     return { ...row, message: JSON.parse(row.message as string) } as TaskClient;
   }
 
-  /** Removes a task; part of the caller's transaction. */
+  /** Part of the caller's transaction. */
   remove(task_id: string): void {
     this.#db.run("DELETE FROM task_clients WHERE task_id = :task_id", { task_id });
   }

@@ -9,10 +9,7 @@ export function newTaskId(): string {
   return `t-${monotonicUlid()}`;
 }
 
-/**
- * Returns the error for a missing task. @param hired whether a hiring client asked, who cannot list
- * the queue
- */
+/** Returns the error for a missing task. @param hired a hiring client cannot list the queue */
 export function noSuchTask(id: string, hired: boolean): SvcError {
   return new SvcError("not_found", `there is no task ${JSON.stringify(id)}`, {
     hint: hired ? undefined : "`svc ctl tasks` lists the tasks",
@@ -25,14 +22,14 @@ export function requireWorkers(count: number): void {
   throw new SvcError("validation", `workers must be 0 to ${WORKERS_MAX}, got ${count}`);
 }
 
-/** Returns the error for a task that has the most callbacks it can have. */
+/** Returns the error for a task that has {@linkcode CALLBACKS_MAX} callbacks. */
 export function tooManyCallbacks(task_id: string): SvcError {
   return new SvcError("conflict", `task ${task_id} has ${CALLBACKS_MAX} callbacks already`, {
     hint: "remove one first",
   });
 }
 
-/** Returns the error for an invalid page token. @param got the token */
+/** Returns the error for an invalid page token. */
 export function noPageToken(got: string): SvcError {
   return new SvcError("validation", `invalid page token "${got}"`);
 }

@@ -4,8 +4,8 @@ import { type Caller, mayBeModel } from "../../verbs/define.ts";
 import type { TaskRequest } from "./task.ts";
 
 /**
- * Returns a request as it is carried out. Who asks for a code task has allowed what it does, unless a
- * model asks, over MCP: then the configuration decides, and the request can only be stricter.
+ * Returns a request as it is carried out. A person who asks for a code task approves its actions.
+ * For a model, over MCP, the configuration decides, and the request can only be stricter.
  */
 export function consented(
   request: TaskRequest,

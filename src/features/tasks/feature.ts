@@ -6,7 +6,7 @@ import type { Reporter, TaskWorkerOptions } from "./open.ts";
 import { queueVerbs } from "./queue_verbs.ts";
 import { taskVerbs } from "./verbs.ts";
 
-/** How tasks are taken, where that is all that the process does. */
+/** Set in a process that only takes tasks. */
 export const takeTasks = startOption<TaskWorkerOptions>();
 
 export const tasks = feature({
@@ -28,7 +28,7 @@ export const tasks = feature({
       services: {
         config,
         tasks: () => engine.get(),
-        /** Sets what reports the ends of tasks to those who asked for them. */
+        /** Sets what sends the callbacks of tasks. */
         reportBy: (open: () => Promise<Reporter>) => void (openReporter = open),
       },
       async resume() {

@@ -1,26 +1,24 @@
 /** Clients that follow the logs of tasks. */
 import { FINAL_EVENTS, hasEnded, type TaskLogEntry, type TaskStatus } from "./task.ts";
 
-/** A task that is followed. */
-export interface Followed {
+interface Followed {
   since_seq: number;
   signal: AbortSignal;
-  /** Returns the lines after that seq, oldest first; throws when there will be no more. */
+  /** Oldest first; throws when there will be no more. */
   entriesAfter(seq: number): TaskLogEntry[];
-  /** Returns the task's status. */
   status(): TaskStatus;
 }
 
 export class Followers {
-  /** Wakes those who wait for the next line, by task. */
+  /** The wake-up calls of followers, by task. */
   readonly #waiting = new Map<string, Set<() => void>>();
 
-  /** Wakes those who follow a task, because its log has a new line. */
+  /** Reports a new line in a task's log. */
   tell(id: string): void {
     for (const tell of this.#waiting.get(id) ?? []) tell();
   }
 
-  /** Wakes everyone, because no more lines will follow. */
+  /** Reports that no more lines will follow. */
   tellAll(): void {
     for (const id of [...this.#waiting.keys()]) this.tell(id);
   }

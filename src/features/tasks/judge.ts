@@ -1,6 +1,6 @@
 /**
- * Decides the outcome of a deliverable: `completed` means that every criterion was checked and met,
- * and that the output critic found nothing (contract.md section 9).
+ * Judges deliverables: `completed` means that every criterion is met, and that the output critic
+ * found nothing (contract.md section 9).
  */
 import { criticise, type CriticOptions } from "../../agent/critic.ts";
 import type { Outcome } from "./lifecycle.ts";
@@ -10,7 +10,7 @@ export interface Judged {
   task_type: string;
   deliverable: Deliverable;
   artifacts: Artifact[];
-  /** The text of those artifacts that are text. */
+  /** The contents of the text artifacts. */
   texts: readonly string[];
   canary: string;
 }
@@ -23,10 +23,7 @@ export function isCriticised(media_type: string): boolean {
   return TEXT.test(media_type);
 }
 
-/**
- * Returns the outcome. @throws {Error} when there is no deliverable, which is a bug in the
- * executor.
- */
+/** Returns the outcome. @throws {Error} without a deliverable, which is a bug in the executor. */
 export function judge({ task_type, deliverable, artifacts, texts, canary }: Judged): Outcome {
   const { summary, size, verification, usage, known_hosts = [] } = deliverable ?? {};
   if (typeof summary !== "string" || !Number.isSafeInteger(size)) {
@@ -47,7 +44,7 @@ export function judge({ task_type, deliverable, artifacts, texts, canary }: Judg
   return { kind: "completed", summary, size, extras };
 }
 
-/** Returns the part of a record that has no columns of its own, as JSON. */
+/** Returns the fields of a record that have no columns, as JSON. */
 export function extrasJson({ artifacts, ...extras }: Extras): string {
   return JSON.stringify({ artifacts: artifacts?.length ? artifacts : undefined, ...extras });
 }

@@ -1,4 +1,4 @@
-/** The types of a task's life cycle: accepted, started and ended, wherever that is recorded. */
+/** The life cycle of a task. */
 import type * as z from "zod";
 import type { newTaskSchema } from "./queued_schemas.ts";
 import type { TaskRequest } from "./task.ts";
@@ -8,7 +8,6 @@ export type TaskMode = "queue" | "sync";
 
 export type NewTask = z.output<ReturnType<typeof newTaskSchema>>;
 
-/** A task whose attempt has begun. */
 export interface StartedTask {
   id: string;
   request: TaskRequest;
@@ -18,7 +17,6 @@ export interface StartedTask {
   timeout_ms?: number;
 }
 
-/** How an attempt ended. */
 export type Outcome =
   /** `extras`: the rest of the deliverable, besides summary and size, as JSON. */
   | { kind: "completed"; summary: string; size: number; extras: string }
@@ -28,7 +26,6 @@ export type Outcome =
   /** The attempt was aborted and does not count. */
   | { kind: "returned"; reason: string };
 
-/** How one attempt at a task ended. */
 export interface Settlement {
   id: string;
   attempt: number;
@@ -37,8 +34,8 @@ export interface Settlement {
 
 /** The error of a task whose daemon stopped. */
 export const LOST = "lost when the daemon stopped";
-/** The error of a task whose remote worker was lost; the worker's name follows. */
+/** The worker's name follows. */
 export const LOST_WITH_WORKER = "lost with its worker";
 
-/** The longest detail of a log line in characters; the task itself has the whole text. */
+/** In characters. */
 export const DETAIL_MAX = 1000;

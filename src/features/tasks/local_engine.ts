@@ -39,30 +39,25 @@ export interface TaskEngineParts {
   log: Log;
   /** The number of queued tasks that run at once, until `setWorkers` changes it. */
   workers: number;
-  /** Where artifacts are stored. */
   artifacts: ArtifactStore;
-  /** Sends callbacks. */
   deliver: Deliver;
   clock?: Clock;
   /** Returns a number from 0 up to 1, for jitter. */
   random?: () => number;
-  /** How many ended tasks are kept; default: 10,000. */
+  /** Default: 10,000. */
   keep_tasks?: number;
 }
 
-/** A task that is still to be written. */
 interface Incoming {
   task: NewTask;
-  /** Receives its record, in the same turn of the event loop in which it was written. */
+  /** Called in the turn of the event loop in which the record was written. */
   written(record: TaskRecord): void;
   failed(error: SvcError): void;
 }
 
 /**
- * Opens the engine on its database; tasks that an earlier daemon left running are queued again or
- * fail. The daemon's lock ensures that only one process opens a database like this.
- *
- * @param db the state database; closing the engine closes it.
+ * Opens the engine on the state database, and closes that with itself. Tasks that an earlier daemon
+ * left running are queued again or fail: the daemon's lock excludes other processes.
  */
 export function openTaskEngine(
   db: DatabaseSync,
@@ -88,7 +83,6 @@ export class LocalTaskEngine implements TaskEngine {
   #closing: Promise<void> | undefined;
   #closed = false;
 
-  /** @param store is closed together with the engine */
   constructor(store: TaskStore, parts: TaskEngineParts) {
     const { executors, log, workers, artifacts, deliver } = parts;
     const { clock = SYSTEM_CLOCK, random = Math.random, keep_tasks = KEEP_TASKS } = parts;
@@ -168,9 +162,7 @@ export class LocalTaskEngine implements TaskEngine {
     await this.#executors.get(request.task_type).check?.(request, hired);
   }
 
-  /**
-   * Writes a task together with all others of this turn of the event loop, then continues with it.
-   */
+  /** Writes a task together with all others of this turn of the event loop. */
   async #write<T>(task: NewTask, then: (record: TaskRecord) => T): Promise<T> {
     this.#requireOpen();
     const { promise, resolve, reject } = Promise.withResolvers<T>();
@@ -320,7 +312,7 @@ export class LocalTaskEngine implements TaskEngine {
 
   // ── working ──────────────────────────────────────────────────────────────────────────────────
 
-  /** Assigns due tasks to free workers, and schedules the next call. */
+  /** Starts due tasks, and schedules the next call. */
   #pump(): void {
     this.#cancelWake?.();
     this.#cancelWake = undefined;

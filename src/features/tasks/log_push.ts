@@ -2,11 +2,7 @@ import { toSvcError } from "../../protocol/errors.ts";
 import type { TaskEngine } from "./engine.ts";
 import type { Deliver, Pushing } from "../../verbs/define.ts";
 
-/**
- * Streams the lines of a task's log after `since_seq`, and ends with the task.
- *
- * @returns the subscription, which its connection starts and closes
- */
+/** Streams the lines of a task's log after `since_seq` until it ends. Its connection runs it. */
 export function pushTaskLog(
   engine: TaskEngine,
   task_id: string,

@@ -1,6 +1,5 @@
 import type { Migration } from "../../os/state_db.ts";
 
-/** The tables of this feature in the state database. */
 export const MIGRATIONS: readonly Migration[] = [
   {
     was: 1,
@@ -71,7 +70,7 @@ export const MIGRATIONS: readonly Migration[] = [
     SELECT task_id, '', url, key_id, tries, not_before FROM single_callbacks;
   DROP TABLE single_callbacks;`,
   },
-  // Whose a hired task is was known until now only where it came by A2A or was to be reported.
+  // Until now only A2A tasks and those with a callback had a known owner.
   {
     was: 8,
     sql: `ALTER TABLE tasks ADD COLUMN owner TEXT;

@@ -1,7 +1,4 @@
-/**
- * Opens the daemon's task engine, with the executors that need parts of the daemon. Loaded at the
- * first task.
- */
+/** Opens the daemon's task engine and its executors. Loaded at the first task. */
 import { join } from "@std/path";
 import { sha256Hex } from "../../base/sha256.ts";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
@@ -29,40 +26,35 @@ import { type CheckParts, checkRunner } from "../missions/check_runner.ts";
 import type { Config } from "../../config/config.ts";
 import type { Host } from "../../verbs/host.ts";
 
-/** What a daemon's tasks need beside what it gives every feature. */
 interface TaskNeeds {
   deploy_targets(): readonly DeployTarget[];
   reporter: Reporter;
-  /** How to take tasks, if this process only runs tasks. */
+  /** Set if this process only runs tasks. */
   worker?: TaskWorkerOptions;
 }
 
 type TaskParts = Omit<Host, "units"> & CheckParts & TaskNeeds;
 
-/** Sends callbacks. */
 export interface Reporter {
   deliver: Deliver;
-  /** Whether there are tokens that can sign callbacks. */
+  /** Whether tokens exist that can sign callbacks. */
   signs: boolean;
 }
 
-/** The options of a worker. */
 export interface TaskWorkerOptions {
-  /** How many queued tasks run at once; default: as in daemon.toml. */
+  /** Queued tasks at once; default: as in daemon.toml. */
   workers?: number;
-  /** The task types to take. */
   task_types: readonly string[];
-  /** Called for each task that starts or ends in this process. */
+  /** Called when a task starts or ends in this process. */
   onStep(step: WorkerStep): void;
 }
 
-/** The title of a task's session. */
+/** Of a task's session. */
 const TITLE = /^task t-[0-9A-Z]{26}$/;
 
 /**
- * Opens the daemon's task engine; first ends and removes what a crash left of tasks.
- *
- * @throws {SvcError} when the state database cannot be used.
+ * Opens the task engine, and ends and removes what a crash left.
+ * @throws {SvcError} when the state database cannot be used
  */
 export async function openTasks(host: Host, needs: TaskNeeds): Promise<TaskEngine> {
   host.log.mask(...natsSecrets(host.config().of(TASKS), host.env));
@@ -98,7 +90,7 @@ async function openOnNats(parts: TaskParts, executors: ExecutorRegistry): Promis
     forgets: worker === undefined,
     files: new LocalArtifacts(paths.artifacts),
     onStep: worker?.onStep,
-    // Callbacks are signed, so a process without tokens leaves them to others.
+    // A process without tokens cannot sign callbacks, and leaves them to others.
     deliver: reporter.signs ? reporter.deliver : undefined,
   });
 }
@@ -183,7 +175,7 @@ function codeParts(parts: TaskParts, egress: CodeParts["egress"], places: TaskPl
   };
 }
 
-/** Checks that a task may work in a directory. @returns its real path. @throws {SvcError} */
+/** @returns the real path. @throws {SvcError} when a task may not work there. */
 async function taskWorkdir(
   { paths, config }: TaskParts,
   path: string,
@@ -193,9 +185,7 @@ async function taskWorkdir(
   return await checkWorkdir(path, paths.home);
 }
 
-/**
- * @throws {SvcError} permission_denied, with the same message whether or not the directory exists
- */
+/** @throws {SvcError} permission_denied, the same whether or not the directory exists */
 async function requireOffered(path: string, offered: readonly string[]): Promise<void> {
   const real = await Deno.realPath(path).catch(() => undefined);
   for (const dir of offered) {
@@ -207,7 +197,7 @@ async function requireOffered(path: string, offered: readonly string[]): Promise
   });
 }
 
-/** Directories for files of single tasks; removed with the task, or at the next start. */
+/** Directories for single tasks, removed with the task or at the next start. */
 class TaskPlaces {
   readonly #dir: string;
   readonly #artifacts: string;
@@ -226,14 +216,13 @@ class TaskPlaces {
     return new TaskPlaces(dir, paths.artifacts);
   }
 
-  /** The parent directory of all. */
   scratch(): string {
     ensurePrivateDir(this.#dir);
     return this.#dir;
   }
 
   async make(task_id: string): Promise<{ workdir: string; journal_root: string }> {
-    // Outside of svc's home, which no session can see.
+    // No session can see svc's home.
     const workdir = join(this.scratch(), task_id);
     const journal_root = join(this.#artifacts, task_id);
     for (const path of [this.#artifacts, journal_root]) ensurePrivateDir(path);
@@ -243,9 +232,8 @@ class TaskPlaces {
   }
 }
 
-/** The services of the task verbs. */
 export interface TaskServices {
-  /** Opens the task engine on first use. @throws {SvcError} when its database cannot be used. */
+  /** Opens the engine on first use. @throws {SvcError} when its database cannot be used. */
   tasks(): Promise<TaskEngine>;
   config(): Config;
 }

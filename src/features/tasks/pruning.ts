@@ -4,15 +4,15 @@ import type { Log } from "../../os/log.ts";
 import type { ArtifactStore } from "./artifacts.ts";
 import type { TaskStore } from "./store.ts";
 
-export interface PruningParts {
+interface PruningParts {
   store: Pick<TaskStore, "prune">;
   artifacts: Pick<ArtifactStore, "remove">;
   log: Log;
-  /** How many ended tasks are kept. */
+  /** Ended tasks to keep. */
   keep: number;
 }
 
-/** How many tasks end between two removals. */
+/** In ended tasks. */
 const PRUNE_EVERY = 250;
 
 export class Pruning {
@@ -24,7 +24,6 @@ export class Pruning {
     this.#parts = parts;
   }
 
-  /** Counts a task that has ended. */
   ended(): void {
     if (++this.#ended >= PRUNE_EVERY) this.prune();
   }
@@ -45,7 +44,7 @@ export class Pruning {
     }
   }
 
-  /** Resolves when the files of removed tasks are deleted. */
+  /** Resolves when the files of removed tasks are gone. */
   close(): Promise<void> {
     return this.#removing;
   }

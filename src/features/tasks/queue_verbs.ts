@@ -25,7 +25,6 @@ const status = () =>
     failed: z.int(),
   });
 
-/** Defines a verb that pauses or resumes the queue. */
 function switchVerb<const N extends "queue.pause" | "queue.resume">(name: N, summary: string) {
   return defineVerb({
     name,

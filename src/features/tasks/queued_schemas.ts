@@ -1,4 +1,4 @@
-/** A task as a queue keeps it; loaded only where there is a queue that other machines share. */
+/** Tasks as a queue that several machines share keeps them. Loaded only with such a queue. */
 import * as z from "zod";
 import { EFFORTS } from "./efforts.ts";
 import { TASK_ID } from "./task_id.ts";
@@ -36,7 +36,6 @@ export const taskClientSchema = () =>
     message: z.unknown().describe("The client's message, in the form of its protocol"),
   });
 
-/** A task that was accepted, as a queue keeps it. */
 export const newTaskSchema = () =>
   z.object({
     id: z.string().regex(TASK_ID),

@@ -3,7 +3,7 @@ import { EFFORTS } from "./efforts.ts";
 import { TASK_ID } from "./task_id.ts";
 
 export const task_id = () => z.string().regex(TASK_ID, "must have the shape t-<ULID>");
-export const task_status = () => z.enum(["queued", "running", "completed", "failed"]);
+const task_status = () => z.enum(["queued", "running", "completed", "failed"]);
 
 export const artifactSchema = () =>
   z.object({
@@ -30,7 +30,7 @@ export const taskLogEntrySchema = () =>
     detail: z.string().optional(),
   });
 
-/** Product.md, Task record, and the fields that this service adds. */
+/** Product.md, Task record, with svc's own fields. */
 export const taskSchema = () =>
   z.object({
     id: task_id(),
@@ -53,7 +53,6 @@ export const taskSchema = () =>
     usage: z.record(z.string(), z.unknown()).optional(),
   });
 
-/** The tasks of a client to list. */
 export const clientQuerySchema = () =>
   z.object({
     context_id: z.string().optional(),
@@ -67,7 +66,6 @@ export const clientQuerySchema = () =>
     cursor: z.string().optional().describe("next_cursor of the previous page"),
   });
 
-/** The tasks to list. */
 export const taskListSchema = () =>
   z.object({
     state: task_status().optional(),

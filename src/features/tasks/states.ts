@@ -10,7 +10,7 @@
 import { LOST, LOST_WITH_WORKER, type Outcome, type TaskMode } from "./lifecycle.ts";
 import type { TaskRecord, TaskStatus } from "./task.ts";
 
-/** What decides on a task's next step. */
+/** The input for the next step. */
 export interface TaskState
   extends Pick<TaskRecord, "status" | "attempts" | "created_at" | "started_at" | "worker"> {
   mode: TaskMode;
@@ -18,13 +18,12 @@ export interface TaskState
 }
 
 export type Step =
-  /** An attempt has begun. */
   | { kind: "started"; worker?: string }
-  /** The process of the attempt is gone: another one follows, unless that was the last. */
+  /** The process of the attempt is gone. Another one follows, unless it was the last. */
   | { kind: "lost" }
   | Outcome;
 
-/** What a step changes. A field that is missing is no longer set. */
+/** The result of a step. Missing fields are cleared. */
 export interface Change extends
   Pick<
     TaskRecord,
@@ -38,11 +37,9 @@ export interface Change extends
     | "cancelled"
     | "worker"
   > {
-  /** The rest of the deliverable, as JSON. */
   extras?: string;
-  /** When the next attempt is due, in milliseconds since 1970. */
+  /** In milliseconds since 1970. */
   not_before?: number;
-  /** The line of the log. */
   event: string;
   detail?: string;
 }
@@ -56,7 +53,7 @@ const FROM: Record<Step["kind"], readonly TaskStatus[]> = {
   returned: ["running"],
 };
 
-/** Returns what a step changes; undefined when it cannot follow, because another one came first. */
+/** Returns the change; undefined when another step came first. */
 export function after(task: TaskState, step: Step, now: number): Change | undefined {
   if (!FROM[step.kind].includes(task.status)) return undefined;
   const change = changeBy(task, step, new Date(now).toISOString());
@@ -105,7 +102,7 @@ function changeBy(task: TaskState, step: Step, at: string): Change {
       };
     case "lost": {
       const by = worker === undefined ? LOST : `${LOST_WITH_WORKER} ${worker}`;
-      // A client waits for the only attempt at this one on its own machine.
+      // The client on this machine waits for the only attempt.
       const only = task.mode === "sync" && worker === undefined;
       const error = only ? by : `${by}, attempt ${attempts} of ${max_attempts}`;
       const next: Outcome = attempts < max_attempts
@@ -116,7 +113,7 @@ function changeBy(task: TaskState, step: Step, at: string): Change {
   }
 }
 
-/** The clock may have jumped back, and those of two machines may differ. */
+/** The later time: clocks may jump back, and those of two machines may differ. */
 function later(a: string, b: string): string {
   return a > b ? a : b;
 }

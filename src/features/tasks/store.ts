@@ -1,6 +1,6 @@
 /**
- * Tasks in the database. Each step of a task and its line in the log are one transaction; `after`
- * decides between concurrent ends of a task (done, cancelled, timed out).
+ * Tasks in the database. A step and its log line are one transaction; `after` decides between
+ * concurrent ends of a task (done, cancelled, timed out).
  */
 import type { DatabaseSync } from "node:sqlite";
 import { given, type Row, Statements } from "../../os/statements.ts";
@@ -22,7 +22,7 @@ export class TaskStore {
   readonly callbacks: CallbackStore;
   readonly clients: ClientStore;
 
-  /** @param db a database with the current schema; {@linkcode TaskStore.close} closes it */
+  /** @param db has the current schema, and is closed by {@linkcode TaskStore.close} */
   constructor(db: DatabaseSync) {
     this.#db = new Statements(db);
     this.callbacks = new CallbackStore(this.#db, (...line) => this.log(...line));
@@ -36,9 +36,8 @@ export class TaskStore {
   // ── changes ──────────────────────────────────────────────────────────────────────────────────
 
   /**
-   * Adds tasks in one transaction: queued ones as queued, others as running.
-   *
-   * @returns their records; an earlier one if a client has made the same request before
+   * Adds tasks in one transaction; those that do not queue start as running.
+   * @returns their records, or the earlier one of a repeated client request
    */
   insert(tasks: readonly NewTask[], now: number): TaskRecord[] {
     const at = iso(now);
@@ -75,10 +74,8 @@ export class TaskStore {
   }
 
   /**
-   * Starts the next attempt at the oldest queued task that is due.
-   *
-   * @param horizon_ms a time beyond this was written before the clock jumped back, and counts as
-   * due
+   * Starts the next attempt at the oldest due task. A due time beyond the horizon was written
+   * before the clock jumped back, and counts as due.
    */
   claim(now: number, horizon_ms: number): StartedTask | undefined {
     return this.#db.transaction(() => {
@@ -101,10 +98,7 @@ export class TaskStore {
     });
   }
 
-  /**
-   * Records how attempts ended, in one transaction, except for tasks that were decided otherwise
-   * meanwhile.
-   */
+  /** Records outcomes in one transaction, except for tasks decided otherwise meanwhile. */
   settle(settlements: readonly Settlement[], now: number): void {
     this.#db.transaction(() => {
       for (const { id, attempt, outcome } of settlements) {
@@ -114,7 +108,7 @@ export class TaskStore {
     });
   }
 
-  /** Cancels a task that has not ended. @returns whether this call ended it. */
+  /** @returns whether this call ended the task */
   cancel(id: string, now: number): boolean {
     return this.#db.transaction(() => {
       return this.#take(
@@ -128,7 +122,7 @@ export class TaskStore {
   /** Settles the tasks that an earlier daemon left running. @returns their number. */
   recover(now: number): number {
     return this.#db.transaction(() => {
-      const rows = this.#db.all(`SELECT ${STATE} FROM tasks WHERE status = 'running'`, {});
+      const rows = this.#db.all(`SELECT ${STATE} FROM tasks WHERE status = 'running'`);
       for (const row of rows) this.#take({ kind: "lost" }, stateOf(row), now);
       return rows.length;
     });
@@ -139,7 +133,7 @@ export class TaskStore {
     return row && stateOf(row);
   }
 
-  /** Takes a step, unless another one came first. @returns whether it was taken. */
+  /** @returns false when another step came first */
   #take(step: Step, task: StoredState | undefined, now: number): boolean {
     const change = task && after(task, step, now);
     if (change === undefined) return false;
@@ -156,11 +150,8 @@ export class TaskStore {
   }
 
   /**
-   * Removes the oldest ended tasks and their lines in the log, up to a thousand at a time. Tasks
-   * with pending callbacks stay.
-   *
-   * @param keep how many ended tasks stay
-   * @returns the ids of the removed tasks
+   * Removes up to a thousand of the oldest ended tasks beyond `keep`, with their log lines. Tasks
+   * with pending callbacks stay. @returns the removed ids
    */
   prune(keep: number): string[] {
     return this.#db.transaction(() => {
@@ -180,18 +171,16 @@ export class TaskStore {
         this.clients.remove(id);
       }
       if (ids.length > 0) {
-        // Lines about the queue itself are removed together with the tasks around them.
+        // Lines about the queue go together with the tasks around them.
         this.#db.run(
           `DELETE FROM task_log WHERE task_id IS NULL
              AND seq < (SELECT min(seq) FROM task_log WHERE task_id IS NOT NULL)`,
-          {},
         );
       }
       return ids;
     });
   }
 
-  /** Adds a line to the log. */
   log(at: string, task_id: string | undefined, event: string, detail?: string): void {
     this.#db.run(
       "INSERT INTO task_log (at, task_id, event, detail) VALUES (:at, :task_id, :event, :detail)",
@@ -199,7 +188,7 @@ export class TaskStore {
     );
   }
 
-  /** Changes a setting of the queue, and records it in the log as `event`. */
+  /** Changes a queue setting, and logs `event`. */
   set(name: string, value: string, event: string, now: number): void {
     this.#db.transaction(() => {
       this.#db.run(
@@ -229,7 +218,7 @@ export class TaskStore {
     return toRecord(rest);
   }
 
-  /** Returns up to `limit` tasks, newest first, and where the next page begins. */
+  /** Newest first; `next` is where the next page begins. */
   list(
     { state, limit, before }: { state?: TaskStatus; limit: number; before?: number },
   ): { tasks: TaskRecord[]; next?: number } {
@@ -249,28 +238,24 @@ export class TaskStore {
 
   counts(): Record<TaskStatus, number> {
     const counts = { queued: 0, running: 0, completed: 0, failed: 0 };
-    for (const row of this.#db.all("SELECT status, count(*) AS n FROM tasks GROUP BY status", {})) {
+    for (const row of this.#db.all("SELECT status, count(*) AS n FROM tasks GROUP BY status")) {
       counts[row.status as TaskStatus] = row.n as number;
     }
     return counts;
   }
 
-  /** Returns when the next waiting task is due; `undefined` when none waits. */
   nextDue(): number | undefined {
-    const row = this.#db.get(
-      "SELECT min(not_before) AS due FROM tasks WHERE status = 'queued'",
-      {},
-    );
+    const row = this.#db.get("SELECT min(not_before) AS due FROM tasks WHERE status = 'queued'");
     return row?.due as number | null ?? undefined;
   }
 
-  /** Returns the newest `n` lines of the log, oldest first. */
+  /** Oldest first. */
   tail(n: number): TaskLogEntry[] {
     const rows = this.#db.all("SELECT * FROM task_log ORDER BY seq DESC LIMIT :n", { n });
     return rows.reverse().map((row) => given(row) as unknown as TaskLogEntry);
   }
 
-  /** Returns the lines of one task after `since_seq`, oldest first. */
+  /** Oldest first, after `since_seq`. */
   logOf(task_id: string, since_seq: number): TaskLogEntry[] {
     const rows = this.#db.all(
       "SELECT * FROM task_log WHERE task_id = :task_id AND seq > :since_seq ORDER BY seq",
@@ -282,7 +267,6 @@ export class TaskStore {
 
 const STATE = "id, mode, status, attempts, max_attempts, created_at, started_at";
 
-/** What decides on the next step of the task with this id. */
 interface StoredState extends TaskState {
   id: string;
 }
@@ -292,7 +276,6 @@ function stateOf(row: Row): StoredState {
   return { id, mode, status, attempts, max_attempts, created_at, started_at } as StoredState;
 }
 
-/** The columns that a step can set. */
 const UNSET = {
   started_at: null,
   completed_at: null,

@@ -1,41 +1,31 @@
-/**
- * The types of a task: its request, record and execution (product.md, Task request and Task
- * record).
- */
+/** The types of a task (product.md, Task request and Task record). */
 import type { TaskStatus } from "./task_types.ts";
 
 export { EFFORTS } from "./efforts.ts";
 export { TASK_ID } from "./task_id.ts";
 export type * from "./task_types.ts";
 
-/** The task types with an executor. */
+/** With an executor. */
 export const TASK_TYPES = ["research", "browser", "deploy", "code"] as const;
 
-/** The most callbacks of one task. */
+/** Per task. */
 export const CALLBACKS_MAX = 16;
-/** The default number of attempts at a queued task. */
+/** Of a queued task, by default. */
 export const MAX_ATTEMPTS = 3;
-/**
- * The number of ended tasks that are kept. A number rather than an age, because a clock that is
- * briefly wrong must not make all of them old.
- */
+/** Ended tasks to keep. Not an age: a clock that is briefly wrong must not make all of them old. */
 export const KEEP_TASKS = 10_000;
-/**
- * The default time limit of a task that a client waits for (product.md, Limits), in milliseconds.
- */
+/** The default for a task that a client waits for (product.md, Limits). */
 export const TIMEOUT_MS = 600_000;
 
-/**
- * The attempt failed for a reason that may be temporary: the network, a rate limit, a busy port.
- */
+/** The cause may be temporary: the network, a rate limit, a busy port. */
 export class RetryableError extends Error {
   override name = "RetryableError";
 }
 
-/** Events in the log after which a task does not change. */
+/** Log events after which a task does not change. */
 export const FINAL_EVENTS: ReadonlySet<string> = new Set(["completed", "failed", "cancelled"]);
 
-/** Reports whether a task has ended. */
+/** Reports whether a task is completed or failed. */
 export function hasEnded({ status }: { status: TaskStatus }): boolean {
   return status === "completed" || status === "failed";
 }

@@ -13,57 +13,50 @@ export type { Effort };
 
 export type TaskStatus = "queued" | "running" | "completed" | "failed";
 
-/** A request; it has at least one of description and query. */
+/** Has a description, a query or both. */
 export type TaskRequest = z.output<ReturnType<typeof taskRequestSchema>>;
 
-/** A file that a task produced. */
 export type Artifact = z.output<ReturnType<typeof artifactSchema>>;
 
-/** A criterion of a task, with the evidence that it is met. */
 export type Verification = z.output<ReturnType<typeof verificationSchema>>;
 
-/** An executor's result; the artifacts that it stored belong to it too. */
+/** Without the artifacts, which the executor has stored. */
 export interface Deliverable {
   summary: string;
   /** In bytes. */
   size: number;
-  /** Every criterion that was checked; an unmet one fails the task. */
+  /** An unmet criterion fails the task. */
   verification?: Verification[];
   usage?: Record<string, unknown>;
-  /** Hosts whose images the deliverable may show: where its information was read. */
+  /** The hosts that were read; the deliverable may show their images. */
   known_hosts?: string[];
 }
 
-/** A task as clients see it. Timestamps are ISO 8601 in UTC. */
+/** Timestamps are ISO 8601 in UTC. */
 export type TaskRecord = z.output<ReturnType<typeof taskSchema>>;
 
-/** The fields of a record that not every task has. */
+/** Fields that not every record has. */
 export type Extras = Pick<TaskRecord, "artifacts" | "verification" | "usage">;
 
-/** The tasks to list. */
 export type TaskQuery = z.output<ReturnType<typeof taskListSchema>>;
 
-/** What an executor receives besides the request. */
+/** An executor's input besides the request. */
 export interface TaskContext {
   readonly task_id: string;
-  /** Whether a client hired it over the network, so that it has less access than the operator. */
+  /** Requested over the network: less access than the operator has. */
   readonly hired: boolean;
-  /** Fires when the task must stop; later results are ignored. */
+  /** The task must stop; later results are ignored. */
   readonly signal: AbortSignal;
   /** 1 for the first attempt. */
   readonly attempt: number;
-  /**
-   * A marker to plant in prompts: a deliverable that contains it comes from a model that leaks
-   * them.
-   */
+  /** For prompts: a deliverable that contains it comes from a model that leaks them. */
   readonly canary: string;
-  /** Adds a line about the task to the log. */
+  /** Adds a line to the task's log. */
   note(text: string): void;
-  /** Stores a file that the task produced, and shows it in the record. @throws when that fails. */
+  /** Stores a file and shows it in the record. @throws when that fails. */
   keep(artifact: NewArtifact): Promise<Artifact>;
 }
 
-/** A file from an executor. */
 export interface NewArtifact {
   /** A plain file name. */
   name: string;
@@ -71,23 +64,18 @@ export interface NewArtifact {
   content: string | Uint8Array<ArrayBuffer>;
 }
 
-/** Runs the tasks of one type. */
 export interface Executor {
   readonly task_type: string;
   /**
    * Checks a request before it is accepted.
-   *
-   * @param hired whether a client sent it over the network
-   * @throws {SvcError} validation for an invalid request; permission_denied for a forbidden one
+   * @throws {SvcError} validation when it is invalid; permission_denied when it is forbidden
    */
   check?(request: TaskRequest, hired: boolean): void | Promise<void>;
   /**
    * Runs a task and checks its result.
-   *
-   * @throws {RetryableError} when another attempt may succeed; any other error fails the task
+   * @throws {RetryableError} when another attempt may succeed; other errors fail the task
    */
   run(request: TaskRequest, context: TaskContext): Promise<Deliverable>;
 }
 
-/** A line of the queue's log. */
 export type TaskLogEntry = z.output<ReturnType<typeof taskLogEntrySchema>>;

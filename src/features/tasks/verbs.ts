@@ -9,7 +9,7 @@ import { artifactSchema, task_id, taskListSchema, taskSchema } from "./schemas.t
 
 const defineVerb = verbsOf<TaskServices>();
 
-/** The longest delay that a timer accepts. */
+/** The limit of a timer. */
 const TIMEOUT_MAX_MS = 2 ** 31 - 1;
 export const timeout_ms = () => z.int().min(1).max(TIMEOUT_MAX_MS);
 
@@ -27,17 +27,14 @@ export const request_fields = () => ({
 
 export const SAYS_NOTHING = "description or query is required";
 
-/** Reports whether a request says what to do. */
+/** Reports whether a request has a description or a query. */
 export function saysSomething(request: { description?: string; query?: string }): boolean {
   return request.description !== undefined || request.query !== undefined;
 }
 
-export const task_page = () =>
+const task_page = () =>
   z.object({ tasks: z.array(taskSchema()), next_cursor: z.string().optional() });
-/**
- * Defines a verb that lists tasks. The queue and hired work share one engine, so both names show the
- * same.
- */
+/** Defines a list of tasks. The queue and hired work share one engine and so one list. */
 export function listVerb<const N extends string>(name: N) {
   return defineVerb({
     name,
@@ -51,7 +48,7 @@ export function listVerb<const N extends string>(name: N) {
   });
 }
 
-/** Defines a verb that cancels a task, under either name. */
+/** Defines a verb that cancels a task. */
 export function cancelVerb<const N extends string>(name: N) {
   return defineVerb({
     name,

@@ -1,4 +1,3 @@
-/** Answers `session.export`, a part of the file at a time. */
 import { SvcError } from "../../protocol/errors.ts";
 import type { Attachment } from "../../protocol/attachments.ts";
 import type { SessionEvent } from "../../protocol/events.ts";
@@ -10,17 +9,16 @@ import { type Format, HTML, MARKDOWN } from "./text.ts";
 
 export interface Part {
   content: string;
-  /** What the next part is asked for with; missing after the last one. */
+  /** Missing after the last part. */
   next_cursor?: string;
 }
 
-/** Characters of a part, at which it ends. */
+/** In characters. */
 const PART = 1_000_000;
 
 /**
- * Writes a part of a session's file.
- *
- * @throws {SvcError} validation for a cursor that is not of this file.
+ * Returns a part of a session's file, for `session.export`. @throws {SvcError} validation for a bad
+ * cursor.
  */
 export async function exportPart(
   session: Session,
@@ -49,7 +47,9 @@ async function textPart(session: Session, format: Format, from: number): Promise
   return { content: content + format.end() };
 }
 
-/** @param places the last seq of the file, the seq before the part, and attachments written. */
+/**
+ * @param places the file's last seq, the seq before the part, and the number of written attachments
+ */
 async function recordsPart(
   session: Session,
   [last_seq, since_seq = 0, written = 0]: number[],
@@ -58,7 +58,7 @@ async function recordsPart(
   if (last_seq === undefined) {
     const header = await headerOf(session);
     last_seq = header.last_seq;
-    // A line of its own for each record: the importer checks them as they are in the journal.
+    // One line for each record: the importer checks them as they are in the journal.
     content = `${JSON.stringify(header).slice(0, -1)},"records":[\n`;
   }
   let at = since_seq;
@@ -105,7 +105,7 @@ async function headerOf(session: Session): Promise<Header> {
   };
 }
 
-/** The attachments that the records up to a seq name, each once. */
+/** Returns the attachments of records up to a seq, without duplicates. */
 async function namedIn(session: Session, last_seq: number): Promise<Iterable<Attachment>> {
   const { attachmentsIn } = await import("../../session/attachments.ts");
   const found = new Map<string, Attachment>();

@@ -1,7 +1,6 @@
 import { feature } from "../../verbs/feature.ts";
 import { transferVerbs } from "./verbs.ts";
 
-/** Sessions as files. */
 export const transfer = feature({
   name: "transfer",
   verbs: transferVerbs,

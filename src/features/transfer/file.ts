@@ -1,10 +1,9 @@
-/** The file of a session as JSON: its header, the records of its journal, its attachments. */
+/** The JSON file of a session: header, journal records, attachments. */
 import * as z from "zod";
 
 export const FORMAT = "svc-session/1";
 const SEQ_MAX = 2 ** 48;
 
-/** What stands before the records. */
 export const headerSchema = () =>
   z.object({
     format: z.literal(FORMAT),
@@ -19,7 +18,6 @@ export const headerSchema = () =>
 
 export type Header = z.output<ReturnType<typeof headerSchema>>;
 
-/** The parameters of `session.import`. */
 export const importInputSchema = () =>
   z.object({
     path: z.string().describe("Absolute path of the file"),

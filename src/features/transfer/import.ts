@@ -1,4 +1,3 @@
-/** Makes a session from a JSON file that `session.export` wrote. */
 import * as z from "zod";
 import type { Config } from "../../config/config.ts";
 import type { Message } from "../../models/model.ts";
@@ -23,7 +22,7 @@ import { Transcript } from "../../session/transcript.ts";
 import { isTakenBack } from "../../session/undo_state.ts";
 import { FORMAT, type Header, headerSchema, type ImportParams } from "./file.ts";
 
-export interface ImportServices {
+interface ImportServices {
   readonly hub: Hub;
   models(): ModelRegistry;
   config(): Config;
@@ -42,7 +41,7 @@ const AttachmentSchema = z.strictObject({
 });
 const attached = z.array(AttachmentSchema).max(ATTACHED_MAX).optional();
 
-/** What is taken of a conversation: what a person and a model said, and what calls gave. */
+/** What is imported: messages, calls and results. */
 const MessageSchema = z.union([
   z.object({ role: z.literal("user"), text: z.string(), attachments: attached }),
   z.object({
@@ -70,10 +69,9 @@ const MessageSchema = z.union([
 type Taken = z.infer<typeof MessageSchema>;
 
 /**
- * Makes a new session with the conversation of a file. It has the rights of any new session, whatever
- * the file says.
- *
- * @throws {SvcError} validation when the file is not whole, was changed, or is not such a file.
+ * Creates a session with the conversation of a file from `session.export`. It has the rights of any
+ * new session.
+ * @throws {SvcError} validation for an incomplete, changed or other file
  */
 export async function importSession(
   { hub, models, config }: ImportServices,
@@ -116,7 +114,6 @@ function refuse(path: string, problem: string, cause?: unknown): SvcError {
   });
 }
 
-/** A line of the file, and which part of it that is. */
 async function* linesOf(path: string): AsyncGenerator<{ part: "records" | "rest"; line: string }> {
   let part: "records" | "rest" = "records";
   for await (const { line } of readLines(path, 0, FILE_MAX)) {
@@ -125,7 +122,7 @@ async function* linesOf(path: string): AsyncGenerator<{ part: "records" | "rest"
   }
 }
 
-/** Checks the chain of the records, and finds what was taken back of them. */
+/** Checks the hash chain, and finds records that were taken back. */
 async function checked(path: string): Promise<{ header: Header; state: SessionState }> {
   await checkSize(path);
   const hashOf = await hasher();
@@ -194,7 +191,7 @@ function recordOf(path: string, line: string, n: number): SessionEvent {
   }
 }
 
-/** What was said, and the bytes of what it names. */
+/** Returns the messages with their attachments. */
 async function conversationIn(
   path: string,
   { undo }: SessionState,
@@ -224,7 +221,7 @@ async function conversationIn(
       } else if (first) first = false;
       else {
         const event = decodeRecord(line);
-        // The whole conversation: the new session shortens it by itself.
+        // The new session compacts the conversation itself.
         if (event.type === "session.compacted" || isTakenBack(undo, event.seq)) continue;
         transcript.apply(event);
       }
@@ -241,7 +238,7 @@ function attachmentsOf(message: Taken): Attachment[] {
   return message.results.flatMap((it) => it.attachments ?? []);
 }
 
-/** The items of a conversation, as a checkpoint has them; each call has its result. */
+/** Returns items for a checkpoint; each call has a result. */
 function itemsOf(messages: readonly Taken[], last_seq: number) {
   const seqOf = (n: number) => Math.max(last_seq - messages.length, 0) + n + 1;
   return messages.flatMap((message, n): Item[] => {

@@ -1,11 +1,10 @@
-/** A conversation as Markdown and as HTML, message by message. */
+/** A conversation as Markdown or HTML. */
 import { callLine } from "../../base/call_line.ts";
 import { visible, visibleLine } from "../../base/visible.ts";
 import type { Message } from "../../models/model.ts";
 import { type Attachment, MEDIA_TYPES } from "../../protocol/attachments.ts";
 
-/** What stands at the beginning of a file. */
-export interface Heading {
+interface Heading {
   title: string;
   session_id: string;
   workdir: string;
@@ -13,10 +12,9 @@ export interface Heading {
   started_at: string;
 }
 
-/** Reads an attachment; undefined when it is gone. */
-export type ReadAttachment = (attachment: Attachment) => Uint8Array | undefined;
+/** Undefined for a missing file. */
+type ReadAttachment = (attachment: Attachment) => Uint8Array | undefined;
 
-/** How a conversation is written. */
 export interface Format {
   begin(heading: Heading): string;
   message(message: Message, read: ReadAttachment): string;
@@ -29,16 +27,21 @@ function nameOf(message: Message): string {
   return message.role === "user" && message.notice ? "svc" : HEADINGS[message.role];
 }
 
+function rowsOf({ session_id, workdir, model, started_at }: Heading): [string, string][] {
+  return [
+    ["Session", visibleLine(session_id)],
+    ["Directory", visibleLine(workdir)],
+    ["Model", visibleLine(model)],
+    ["Started", visibleLine(started_at)],
+  ];
+}
+
 export const MARKDOWN: Format = {
-  begin: ({ title, session_id, workdir, model, started_at }) =>
+  begin: (heading) =>
     [
-      `# ${visibleLine(title)}`,
+      `# ${visibleLine(heading.title)}`,
       "",
-      ...[["Session", session_id], ["Directory", workdir], ["Model", model], [
-        "Started",
-        started_at,
-      ]]
-        .map(([name, value]) => `- ${name}: ${codeSpan(visibleLine(value))}`),
+      ...rowsOf(heading).map(([name, value]) => `- ${name}: ${codeSpan(value)}`),
       "",
     ].join("\n"),
   message(message) {
@@ -65,7 +68,7 @@ export const MARKDOWN: Format = {
   end: () => "",
 };
 
-/** A fence that is longer than any in the text. */
+/** Longer than any fence in the text. */
 function fenced(text: string): string {
   const fence = "`".repeat(Math.max(3, 1 + longestRun(text)));
   return `${fence}\n${text}\n${fence}`;
@@ -90,23 +93,16 @@ img{max-width:100%}h2{font-size:1rem;border-top:1px solid #ddd;padding-top:1rem}
     .replaceAll("\n", "");
 
 export const HTML: Format = {
-  begin({ title, session_id, workdir, model, started_at }) {
-    const rows = [
-      ["Session", session_id],
-      ["Directory", workdir],
-      ["Model", model],
-      ["Started", started_at],
-    ];
+  begin(heading) {
+    const title = escaped(visibleLine(heading.title));
     return [
       '<!doctype html><html lang="en"><head><meta charset="utf-8">',
       `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; ` +
       `style-src 'unsafe-inline'">`,
       '<meta name="viewport" content="width=device-width">',
-      `<title>${escaped(visibleLine(title))}</title><style>${STYLE}</style></head><body><main>`,
-      `<h1 dir="auto">${escaped(visibleLine(title))}</h1><ul>`,
-      ...rows.map(([name, value]) =>
-        `<li>${name}: <code>${escaped(visibleLine(value))}</code></li>`
-      ),
+      `<title>${title}</title><style>${STYLE}</style></head><body><main>`,
+      `<h1 dir="auto">${title}</h1><ul>`,
+      ...rowsOf(heading).map(([name, value]) => `<li>${name}: <code>${escaped(value)}</code></li>`),
       "</ul>\n",
     ].join("\n");
   },

@@ -6,8 +6,7 @@ import { verbsOf } from "../../verbs/define.ts";
 import { session_id } from "../../verbs/session_id.ts";
 import { importInputSchema } from "./file.ts";
 
-/** The services of the verbs of this feature. */
-export interface TransferServices {
+interface TransferServices {
   readonly hub: Hub;
   models(): ModelRegistry;
   config(): Config;

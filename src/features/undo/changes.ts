@@ -1,4 +1,4 @@
-/** What the turns of a session changed in its directory. */
+/** The changes of a session's turns in its directory. */
 import type * as z from "zod";
 import { SvcError } from "../../protocol/errors.ts";
 import type { Session } from "../../session/session.ts";
@@ -9,13 +9,13 @@ import type { FileStore } from "./store.ts";
 import type { Undo } from "./undo.ts";
 import type { changedFileSchema, changesSchema } from "../../protocol/schemas/changes.ts";
 
-export type ChangedFile = z.output<ReturnType<typeof changedFileSchema>>;
+type ChangedFile = z.output<ReturnType<typeof changedFileSchema>>;
 
 type Counts = Pick<Changes, "files_changed" | "added" | "deleted">;
 
 export type Changes = z.output<ReturnType<typeof changesSchema>>;
 
-/** Limits of the patch in bytes, without and with `full`. */
+/** In bytes, without and with `full`. */
 const PATCH_BYTES = 64 * 1024;
 const FULL_PATCH_BYTES = 4 * 1024 * 1024;
 const FILES_MAX = 1_000;
@@ -24,9 +24,7 @@ const EXCLUDED_MAX = 200;
 
 /**
  * Compares the states before and after turns.
- *
- * @param options.turn_id the turn whose files and patch are returned; default: all that were not
- * taken back
+ * @param options.turn_id limits files and patch to a turn; default: all turns that were not undone
  * @throws {SvcError} not_found for an unknown turn; unavailable without git
  */
 export async function changesOf(
@@ -79,7 +77,7 @@ export async function changesOf(
 
 const EMPTY = { files_changed: 0, added: 0, deleted: 0, patch: "", truncated: false };
 
-/** The state after a turn; of one that was cut off, the next that is known. */
+/** The state after a turn; for one that was cut off, the next known state. */
 function endOf(turn: FileTurn, turns: readonly FileTurn[], last: string): string {
   return turn.after ?? turns[turns.indexOf(turn) + 1]?.before ?? last;
 }

@@ -8,7 +8,6 @@ import type { Undo } from "./undo.ts";
 import { undoVerbs } from "./verbs.ts";
 import { storePath } from "./store_path.ts";
 
-/** The states of sessions' files, and the verbs that go back to them. */
 export const undo = feature({
   name: "undo",
   verbs: undoVerbs,
@@ -47,7 +46,7 @@ export const undo = feature({
       },
       onEnded(session_id) {
         opener.opened?.then((undo) => undo.sessionEnded(session_id), () => {});
-        // Nobody can go back in a session that has ended.
+        // An ended session cannot be rewound.
         hub.get(session_id).then(({ journal }) => removeTree(storePath(journal))).catch((error) => {
           log.warn("cannot remove the states of a session's files", {
             session_id,

@@ -1,61 +1,56 @@
-/** The state of a directory's files, as a store keeps it. */
+/** The state of a directory's files in a store. */
 
-/** The permission bits of files that have no others. */
-export interface UsualModes {
+/** The usual permission bits of files. */
+interface UsualModes {
   file: number;
   exec: number;
 }
 
-/** Permission bits of the files of a state: git itself keeps only whether a file can be executed. */
+/** Permission bits in a state: git itself only records whether a file is executable. */
 export interface Modes {
   usual: UsualModes;
-  /** By path, those that differ. */
+  /** Those that differ, by path. */
   other: Record<string, number>;
 }
 
-/** A file or a link in a state. */
 export interface KeptFile {
-  /** Name of its content in the store; a link's content is its target. */
+  /** The content's name in the store; a link's content is its target. */
   object: string;
   link: boolean;
-  /** Permission bits; of no meaning for a link. */
+  /** Permission bits; meaningless for a link. */
   mode: number;
 }
 
-/** A path that differs between two states. */
 export interface FileDifference {
   path: string;
-  /** What was there; undefined for nothing. */
+  /** Undefined if it did not exist. */
   from?: KeptFile;
   to?: KeptFile;
 }
 
-/** Why a file is not in a state. */
 export type ExclusionReason = "size" | "name" | "unreadable" | "repository" | "ignored";
 
-/** A file that is not in a state. */
 export interface Exclusion {
   path: string;
   reason: ExclusionReason;
 }
 
-/** What git knows of a file: `100644`, `100755` or `120000`. */
+/** Git's modes. */
 const LINK = "120000";
 const EXEC = "100755";
 const FILE = "100644";
 
-/** Reports whether permission bits make git call a file executable. */
+/** Reports whether git considers a file with these permission bits executable. */
 export function isExec(mode: number): boolean {
   return (mode & 0o100) !== 0;
 }
 
-/** Returns the permission bits of a path in a state. */
 export function modeOf({ usual, other }: Modes, path: string, exec: boolean): number {
   if (Object.hasOwn(other, path)) return other[path];
   return exec ? usual.exec : usual.file;
 }
 
-/** Parses `git diff-tree -r -z --raw --no-renames`; what is neither a file nor a link is left out. */
+/** Parses `git diff-tree -r -z --raw --no-renames`; skips entries that are not files or links. */
 export function parseRaw(text: string, from: Modes, to: Modes): FileDifference[] {
   const parts = text.split("\0");
   const found: FileDifference[] = [];
@@ -81,9 +76,8 @@ function keptFile(
 }
 
 /**
- * Returns the differences of permission bits between two states that git does not know of.
- *
- * @param known the paths whose differences are known
+ * Returns differences of permission bits that git does not record.
+ * @param known paths whose differences are already known
  */
 export function modeDifferences(
   from: Modes,
@@ -108,7 +102,7 @@ export function isReadable(mode: number): boolean {
   return Deno.build.os === "windows" || Deno.uid() === 0 || (mode & 0o444) !== 0;
 }
 
-/** Whether git can keep a name: not svc's own directory, nor anything called like git's. */
+/** Reports whether git can store a name: not svc's directory, and not a name like git's own. */
 export function isNameable(path: string, link: boolean): boolean {
   const parts = path.toLowerCase().split("/");
   if (parts.some((part) => part === ".git" || part === ".svc" || part === "" || part === "..")) {

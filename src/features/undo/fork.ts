@@ -1,4 +1,4 @@
-/** Begins a session with a copy of another one's conversation. */
+/** Starts a session with a copy of another one's conversation. */
 import type * as z from "zod";
 import { basename } from "@std/path";
 import { SvcError } from "../../protocol/errors.ts";
@@ -13,21 +13,20 @@ import { isTakenBack } from "../../session/undo_state.ts";
 import { targetOf } from "../../session/undo_history.ts";
 import type { forkedSchema } from "./schemas.ts";
 
-export interface ForkOptions {
-  /** The copy has what was said before this message; default: all of it. */
+interface ForkOptions {
+  /** Copy only what was said before this message. */
   message_id?: string;
   title?: string;
-  /** Makes a directory for the new session; default: it works where the other one does. */
+  /** Creates the directory of the new session; default: the same directory. */
   worktree?(): Promise<string>;
 }
 
-export type Forked = z.output<ReturnType<typeof forkedSchema>>;
+type Forked = z.output<ReturnType<typeof forkedSchema>>;
 
 /**
  * Forks a session.
- *
- * @throws {SvcError} not_found for an unknown message; conflict while a turn runs that would be copied
- * in part; permission_denied for a session that works for others
+ * @throws {SvcError} not_found for an unknown message; conflict when a running turn would be copied
+ * in part; permission_denied for an untrusted session
  */
 export async function forkSession(
   hub: Hub,
@@ -52,7 +51,7 @@ export async function forkSession(
     known: {
       messages_count: known.messages_count,
       plan: known.plan,
-      // In another directory the model is told anew where it works.
+      // In another directory, the model is told again where it works.
       facts: own === undefined ? known.facts : {},
       rules: own === undefined ? known.rules : { files: [], skipped: [] },
       context: known.context,

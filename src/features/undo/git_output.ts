@@ -1,17 +1,17 @@
-/** Reads what git prints in the store of file states. */
+/** Parses git's output in the store of file states. */
 import { SvcError } from "../../protocol/errors.ts";
 
-/** By path, the lines that were added and deleted; undefined for a binary file. */
+/** Added and deleted lines by path; undefined for a binary file. */
 export type Lines = Map<string, { added: number; deleted: number } | undefined>;
 
-/** Takes `git cat-file --batch` apart as it arrives. */
+/** Parses `git cat-file --batch` incrementally. */
 export class BatchReader {
   count = 0;
   readonly #take: (content: Uint8Array<ArrayBuffer>, n: number) => void;
   #header = "";
   #content: Uint8Array<ArrayBuffer> | undefined;
   #filled = 0;
-  /** Whether the newline after a content is due. */
+  /** Whether the newline after a content is next. */
   #newline = false;
 
   constructor(take: (content: Uint8Array<ArrayBuffer>, n: number) => void) {
@@ -56,7 +56,7 @@ export class BatchReader {
   }
 }
 
-/** Parses `diff-tree --stdin --numstat -z`: each pair begins with a line that names its trees. */
+/** Parses `diff-tree --stdin --numstat -z`: a line with two trees precedes each pair. */
 export function parseLines(output: string): Lines[] {
   const found: Lines[] = [];
   const header = /[0-9a-f]{40,64} [0-9a-f]{40,64}\n/y;
@@ -99,16 +99,6 @@ export function splitNames(output: Uint8Array): (string | undefined)[] {
 
 export function decode(bytes: Uint8Array): string {
   return new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
-}
-
-export function joined(chunks: readonly Uint8Array[]): Uint8Array {
-  const whole = new Uint8Array(chunks.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const chunk of chunks) {
-    whole.set(chunk, at);
-    at += chunk.length;
-  }
-  return whole;
 }
 
 export function lastLine(said: string): string {

@@ -1,28 +1,26 @@
-/** Sees in a few milliseconds that a small directory is as it was, so that git need not be asked. */
+/** Sees in a few milliseconds that a small directory is unchanged, without git. */
 import { createHash } from "node:crypto";
 import { join } from "@std/path";
 import { exactFiles } from "../../jail/rooted_exact.ts";
 
-/** How a directory looks. */
 export interface Look {
-  /** Differs once any file or directory in it differs. */
+  /** Differs as soon as any file or directory differs. */
   print: string;
-  /** When something in it last changed, in milliseconds since 1970. */
+  /** The newest change, in milliseconds since 1970. */
   newest_ms: number;
 }
 
-/** A directory with more entries is left to git. */
+/** Larger directories are left to git. */
 const ENTRIES_MAX = 1_000;
-/** Two changes of a file within one tick of its clock look alike; a tick has at most 10 ms. */
+/** Two changes of a file within one clock tick, at most 10 ms, look the same. */
 const TICK_MS = 12;
-/** Kept in no state. */
+/** Not in any state. */
 const SKIPPED = new Set([".git", ".svc"]);
 
 /**
- * Looks at every entry of a directory, at any depth; symlinks are looked at as links.
- *
+ * Looks at every entry of a directory, at any depth, without following links.
  * @param workdir its absolute real path
- * @returns undefined for one with too many entries, and where it cannot see everything
+ * @returns undefined for too many entries, or if some cannot be seen
  */
 export function lookOver(workdir: string): Look | undefined {
   const hash = createHash("sha256");
@@ -46,7 +44,7 @@ export function lookOver(workdir: string): Look | undefined {
       const looked = files.look(paths);
       for (let n = 0; n < paths.length; n++) {
         const file = looked[n];
-        // It has gone meanwhile, or its name is not UTF-8.
+        // It was removed meanwhile, or its name is not UTF-8.
         if (file === undefined) return undefined;
         newest_ms = Math.max(newest_ms, file.changed_ms);
         if (file.kind === "directory") directories.push(paths[n]);
@@ -54,13 +52,13 @@ export function lookOver(workdir: string): Look | undefined {
       }
     }
   } catch {
-    // Git says why something cannot be read.
+    // Git explains the problem.
     return undefined;
   }
   return { print: hash.digest("base64"), newest_ms };
 }
 
-/** Whether what was read from a time on, in milliseconds since 1970, is what any equal look stands for. */
+/** Reports whether files read after `read_from_ms`, in milliseconds since 1970, match the look. */
 export function isSettled({ newest_ms }: Look, read_from_ms: number): boolean {
   return newest_ms + TICK_MS < read_from_ms;
 }

@@ -1,6 +1,6 @@
 /**
- * Brings the files of a directory from one kept state to another: all of them or none. What is about
- * to be done is written down first, so that the next daemon can take back what a crash left half done.
+ * Restores a directory's files to a stored state: all or none. A note on disk lets the next daemon
+ * undo a restoration that a crash cut off.
  */
 import { existsSync } from "node:fs";
 import { setImmediate } from "node:timers/promises";
@@ -11,39 +11,37 @@ import { messageOf, SvcError } from "../../protocol/errors.ts";
 import type { FileDifference, KeptFile } from "./file_state.ts";
 import type { FileStore } from "./store.ts";
 
-/** Where files are restored. */
-export interface RestorePlace {
+interface RestorePlace {
   store: FileStore;
-  /** Where the store is; what is about to be done is noted there. */
+  /** The store's directory, which also gets the note. */
   dir: string;
   workdir: string;
-  /** Absolute real paths in it that are not touched. */
+  /** Absolute real paths that are not touched. */
   hidden: readonly string[];
 }
 
-/** What is about to be done. */
-export interface Restoration {
+/** The content of the note. */
+interface Restoration {
   rewind_id: string;
-  /** The state that the files are in. */
+  /** The current state. */
   from: string;
-  /** The state that they will be in. */
+  /** The target state. */
   to: string;
 }
 
-/** So many files are removed in one turn of the event loop. */
+/** Files removed in one turn of the event loop. */
 const AT_ONCE = 100;
 
-/** The name of a file until it is whole. */
+/** The name of a file while it is written. */
 function temporaryOf(n: number): string {
   return `.svc-rewind-${n}.tmp`;
 }
 
 /**
  * Changes files from one state to another.
- *
- * @param differences of the two states
- * @param commit records that it was done; if it throws, nothing was
- * @throws {SvcError} conflict when a file cannot be written or removed; every file is as it was then
+ * @param commit records the restoration; if it throws, the files are changed back
+ * @throws {SvcError} conflict when a file cannot be written or removed; all files are then
+ * unchanged
  */
 export async function restoreFiles(
   place: RestorePlace,
@@ -51,7 +49,7 @@ export async function restoreFiles(
   differences: readonly FileDifference[],
   commit: () => Promise<void>,
 ): Promise<void> {
-  // Whoever asked may be gone by now; half of it helps nobody.
+  // Not aborted with its client: a half restoration helps nobody.
   const signal = new AbortController().signal;
   await atomicWrite(join(place.dir, NOTE), JSON.stringify(restoration), 0o600);
   try {
@@ -68,12 +66,7 @@ export async function restoreFiles(
   Deno.removeSync(join(place.dir, NOTE));
 }
 
-/**
- * Ends what a daemon that is gone left half done.
- *
- * @param isDone reports whether a rewind was recorded
- * @returns whether files were taken back
- */
+/** Undoes a restoration that an earlier daemon left incomplete. @returns whether files changed */
 export async function recoverFiles(
   place: RestorePlace,
   isDone: (rewind_id: string) => boolean,
@@ -89,18 +82,15 @@ export async function recoverFiles(
   return false;
 }
 
-/** Reports whether a rewind of a session was cut off. */
+/** Reports whether a restoration was cut off. */
 export function isHalfDone(dir: string): boolean {
-  // Asked at each change: an error for what is missing takes ten times as long as this.
+  // Called at each change: reading a missing file takes ten times as long.
   return existsSync(join(dir, NOTE));
 }
 
 const NOTE = "svc-rewind.json";
 
-/**
- * Brings back what was there, wherever the rewind has put its own or removed something. A file that
- * somebody has changed since is left alone.
- */
+/** Undoes a restoration, except for files that somebody changed meanwhile. */
 async function takeBack(
   place: RestorePlace,
   { from, to }: Restoration,
@@ -108,10 +98,9 @@ async function takeBack(
 ): Promise<void> {
   const { store, dir } = place;
   const intended = await store.differences(from, to, signal);
-  withFiles(place, (files) => {
-    intended.forEach(({ path }, n) => {
-      files.remove(path.slice(0, path.lastIndexOf("/") + 1) + temporaryOf(n));
-    });
+  const files = filesIn(place);
+  intended.forEach(({ path }, n) => {
+    files.remove(path.slice(0, path.lastIndexOf("/") + 1) + temporaryOf(n));
   });
   const { state } = await store.take(signal);
   const ours = new Map(intended.map((it) => [it.path, it.to]));
@@ -124,11 +113,11 @@ async function takeBack(
 
 function isSame(one: KeptFile, other: KeptFile | undefined): boolean {
   if (other === undefined || one.link !== other.link || one.mode !== other.mode) return false;
-  // Without a name, only the permission bits differ.
+  // An empty name means that only the permission bits differ.
   return one.object === "" || other.object === "" || one.object === other.object;
 }
 
-/** Removes what has to go, deepest first, and then writes the rest. */
+/** Removes files, deepest first, then writes the rest. */
 async function apply(
   place: RestorePlace,
   differences: readonly FileDifference[],
@@ -139,21 +128,20 @@ async function apply(
     .sort((one, other) => one < other ? 1 : -1);
   for (let at = 0; at < gone.length; at += AT_ONCE) {
     const some = gone.slice(at, at + AT_ONCE);
-    withFiles(place, (files) => {
-      for (const path of some) files.remove(path);
-      removeEmpty(files, some);
-    });
+    const files = filesIn(place);
+    for (const path of some) files.remove(path);
+    removeEmpty(files, some);
     await setImmediate();
   }
   const kept = numbered.filter((it) => it.to !== undefined);
   const content = kept.filter((it) => !hasSameContent(it));
-  withFiles(place, (files) => {
-    for (const it of kept) if (hasSameContent(it)) files.changeMode(it.path, it.to!.mode);
-  });
-  const files = exactFiles(place.workdir, place.hidden);
+  const files = filesIn(place);
+  for (const it of kept) if (hasSameContent(it)) files.changeMode(it.path, it.to!.mode);
   await place.store.read(content.map(({ to }) => to!.object), (bytes, at) => {
     const { path, to, n } = content[at];
-    write(files, path, to!, bytes, temporaryOf(n));
+    const { link, mode } = to!;
+    if (link) files.link(path, new TextDecoder().decode(bytes), temporaryOf(n));
+    else files.put(path, bytes, mode, temporaryOf(n));
   }, signal);
 }
 
@@ -162,18 +150,7 @@ function hasSameContent({ from, to }: FileDifference): boolean {
     !to.link;
 }
 
-function write(
-  files: ExactFiles,
-  path: string,
-  { link, mode }: KeptFile,
-  content: Uint8Array<ArrayBuffer>,
-  temporary: string,
-): void {
-  if (link) files.link(path, new TextDecoder().decode(content), temporary);
-  else files.put(path, content, mode, temporary);
-}
-
-/** Removes the directories that became empty with these files. */
+/** Removes directories that became empty. */
 function removeEmpty(files: ExactFiles, paths: readonly string[]): void {
   const directories = new Set<string>();
   for (const path of paths) {
@@ -185,13 +162,12 @@ function removeEmpty(files: ExactFiles, paths: readonly string[]): void {
   for (const directory of deepest) files.removeDirectory(directory);
 }
 
-function withFiles(place: RestorePlace, work: (files: ExactFiles) => void): void {
-  work(exactFiles(place.workdir, place.hidden));
+function filesIn({ workdir, hidden }: RestorePlace): ExactFiles {
+  return exactFiles(workdir, hidden);
 }
 
 /**
- * Names what stands in the way of a restoration and is in no state, so that nobody could bring it
- * back.
+ * Returns the paths that block a restoration and are in no state, so they could not be restored.
  */
 export function inTheWay(
   place: RestorePlace,
@@ -199,12 +175,12 @@ export function inTheWay(
 ): string[] {
   const added = differences.filter(({ from }) => from === undefined).map(({ path }) => path);
   const known = new Map(differences.map(({ path, from }) => [path, from]));
-  const files = exactFiles(place.workdir, place.hidden);
+  const files = filesIn(place);
   const looked = files.look(added);
   return added.filter((path, n) => isForeign(looked[n], path, known, files));
 }
 
-/** A directory is in the way only if something in it stays. */
+/** A directory blocks only if something in it stays. */
 function isForeign(
   found: ExactFile | undefined,
   path: string,
@@ -215,7 +191,7 @@ function isForeign(
     if (found.kind !== "directory") return true;
     return ![...known].some(([each, from]) => from !== undefined && each.startsWith(`${path}/`));
   }
-  // A file or a link where a directory has to be, that is in no state.
+  // A file or a link, in no state, where a directory must be.
   for (let cut = path.indexOf("/"); cut > 0; cut = path.indexOf("/", cut + 1)) {
     const above = path.slice(0, cut);
     const [there] = files.look([above]);

@@ -1,8 +1,8 @@
 /**
- * Keeps states of a directory's files for one session: a git object store of svc's own beside the
- * session's journal. A private index remembers the size and times of each file, so that an unchanged
- * file is not read again.
+ * Stores states of a directory's files for one session, in svc's own git object store beside the
+ * journal. A private index knows each file's size and times, so unchanged files are not read again.
  */
+import { Buffer } from "node:buffer";
 import { setImmediate } from "node:timers/promises";
 import { join } from "@std/path";
 import { exactFiles } from "../../jail/rooted_exact.ts";
@@ -21,47 +21,36 @@ import {
   noteMode,
   parseRaw,
 } from "./file_state.ts";
-import {
-  BatchReader,
-  decode,
-  joined,
-  lastLine,
-  type Lines,
-  parseLines,
-  splitNames,
-} from "./git_output.ts";
+import { BatchReader, decode, lastLine, type Lines, parseLines, splitNames } from "./git_output.ts";
 import { isSettled, lookOver } from "./look_over.ts";
 import { borrow, FILES, removeIfAny } from "./store_files.ts";
 import { makeStore, RECORD, runGit, SCAN, type StorePlace } from "./store_git.ts";
 
-/** A state that was taken. */
-export interface TakenState {
-  /** Its name in the store. */
+interface TakenState {
   state: string;
-  /** Whether it differs from the one taken before it. */
+  /** Whether it differs from the previous one. */
   changed: boolean;
-  /** Files that are not in it; those that are ignored are not listed. */
+  /** Files that are not in it, without ignored ones. */
   excluded: Exclusion[];
 }
 
-/** What may differ from the last state. */
+/** Candidates for changes since the last state. */
 interface Scan {
   paths: string[];
-  /** Those among them that were in the last state. */
+  /** Paths that were in the last state. */
   tracked: ReadonlySet<string>;
-  /** How many files have names that cannot be kept. */
+  /** The number of files whose names cannot be stored. */
   unnamed: number;
 }
 
-/** How much of a directory is kept. */
-export interface StoreLimits {
+interface StoreLimits {
   /** Larger files are excluded. */
   file_bytes: number;
-  /** A directory with more files has no states. */
+  /** Larger directories have no states. */
   files: number;
-  /** A state that would add more is not taken. */
+  /** New content per state. */
   new_bytes: number;
-  /** The time to take a state. */
+  /** Per state. */
   timeout_ms: number;
 }
 
@@ -72,16 +61,16 @@ export const LIMITS: StoreLimits = {
   timeout_ms: 120_000,
 };
 
-/** So many new files are kept in one pack; fewer are kept one by one. */
+/** From this many new files on, they go into one pack. */
 const PACK_FROM = 200;
-/** So many files are looked at in one turn of the event loop. */
+/** Files checked in one turn of the event loop. */
 const LOOKED_AT_ONCE = 500;
-/** Paths are on average shorter than this, in bytes. */
+/** An upper bound of the average path, in bytes. */
 const PATH_BYTES = 256;
 const READ_MS = 60_000;
-/** Git compares whole seconds; the clock of files may be a few milliseconds behind. */
+/** Git compares whole seconds, and the clock of files may be a few milliseconds behind. */
 const RECENT_MS = 1_100;
-/** How often a state is begun again because a file changed while it was taken. */
+/** Attempts at a state while files change. */
 const TRIES = 8;
 
 const PLAIN = "-r --no-renames --no-ext-diff --no-textconv --no-color --ignore-submodules=all";
@@ -92,10 +81,10 @@ export class FileStore {
   #modes: Modes | undefined;
   /**
    * Files that changed in the second before the last state. Git compares whole seconds, so it would
-   * not list them if only their modes change within that second.
+   * miss later changes of their modes within that second.
    */
   #recent: ReadonlySet<string> = new Set();
-  /** How the directory looked when the last state was taken; without it, git has to look. */
+  /** The look of the directory at the last state, which saves a run of git. */
   #seen: { print: string; state: string; excluded: Exclusion[] } | undefined;
 
   private constructor(place: StorePlace, limits: StoreLimits) {
@@ -104,10 +93,9 @@ export class FileStore {
   }
 
   /**
-   * Opens the store of a session; makes it when there is none.
-   *
-   * @param place.dir `files.git` in the directory of the session's journal
-   * @param excluded paths in the working directory that are svc's, as patterns of .gitignore
+   * Opens or creates a session's store.
+   * @param place.dir `files.git` beside the session's journal
+   * @param excluded svc's own paths in the working directory, as patterns of .gitignore
    */
   static open(
     place: StorePlace,
@@ -119,15 +107,14 @@ export class FileStore {
       makeStore(dir, excluded);
       borrow(dir);
     }
-    // A git that was killed leaves its lock; nothing else uses the store.
+    // A killed git leaves its locks; nothing else uses the store.
     for (const name of ["index.lock", "config.lock", "HEAD.lock"]) removeIfAny(join(dir, name));
     return new FileStore(place, limits);
   }
 
   /**
    * Takes the state of the files.
-   *
-   * @throws {SvcError} unavailable when there is too much to keep, or no git; timeout; internal
+   * @throws {SvcError} unavailable for too many files or without git; timeout; internal
    * @throws the signal's reason
    */
   async take(signal: AbortSignal): Promise<TakenState> {
@@ -139,7 +126,7 @@ export class FileStore {
     }
     this.#seen = undefined;
     const took = (state: string, excluded: Exclusion[], read_from_ms: number) => {
-      // The look came first: what has changed since differs from it the next time.
+      // The look came first, so later changes make the next look differ.
       if (look !== undefined && isSettled(look, read_from_ms)) {
         this.#seen = { print: look.print, state, excluded };
       }
@@ -168,15 +155,15 @@ export class FileStore {
     }
   }
 
-  /** Names the new files and those that may have changed. */
+  /** Lists files that are new or may have changed. */
   async #scan(signal: AbortSignal): Promise<Scan> {
-    // The index may be ahead of what is known of it after a crash: then everything is read again.
+    // After a crash the index may be ahead of the last state; then all files are read again.
     if (this.#last() === undefined) this.#forgetIndex();
     const max = this.#limits.files * PATH_BYTES;
     const output = await this.#output(SCAN, { signal, sees_files: true, max });
     const names = splitNames(output);
     const end = names.indexOf("");
-    // Svc cannot name a file whose name is not UTF-8.
+    // svc cannot use a name that is not UTF-8.
     const unnamed = names.filter((name) => name === undefined).length;
     const paths = (some: (string | undefined)[]) => some.filter((name) => !!name) as string[];
     const tracked = new Set(paths(names.slice(end)));
@@ -185,7 +172,7 @@ export class FileStore {
     return { paths: found, tracked, unnamed };
   }
 
-  /** Looks at the files: which are kept, which are gone and which are excluded. */
+  /** Sorts files into stored, removed and excluded ones. */
   async #sort(
     found: Scan,
     unreadable: ReadonlySet<string>,
@@ -246,9 +233,8 @@ export class FileStore {
   }
 
   /**
-   * Returns the recent files that git did not list and whose modes are others than in the last state.
-   *
-   * @param seen told of each recent file that git did not list, and when it last changed
+   * Returns recent files with new modes that git did not list.
+   * @param seen called with each recent file that git did not list
    */
   async #otherModes(
     listed: readonly string[],
@@ -280,7 +266,7 @@ export class FileStore {
     this.#write(FILES.added, added.map((path) => `${path}\0`).join(""));
     this.#write(FILES.removed, removed.map((path) => `${path}\0`).join(""));
     this.#write(FILES.modes, JSON.stringify(this.#knownModes()));
-    // Git writes every file that is larger than that into one pack.
+    // Git puts files above this size into one pack.
     const pack = added.length >= PACK_FROM ? "-c core.bigFileThreshold=1" : "";
     let state = "";
     const decoder = new TextDecoder();
@@ -297,7 +283,7 @@ export class FileStore {
     return { code, said, state };
   }
 
-  /** Reports whether a state is in the store. */
+  /** Reports whether the store has a state. */
   async has(state: string, signal: AbortSignal): Promise<boolean> {
     const { code } = await runGit(this.#place, {
       script: 'git cat-file -e "$1:files" && git cat-file -e "$1:modes"',
@@ -309,7 +295,6 @@ export class FileStore {
     return code === 0;
   }
 
-  /** Returns how two states differ. @throws {SvcError} */
   async differences(from: string, to: string, signal: AbortSignal): Promise<FileDifference[]> {
     if (from === to) return [];
     const [before, after] = [await this.#modesOf(from, signal), await this.#modesOf(to, signal)];
@@ -320,7 +305,7 @@ export class FileStore {
     return [...found, ...modeDifferences(before, after, new Set(found.map(({ path }) => path)))];
   }
 
-  /** Returns the unified diff of two states, cut at its end. */
+  /** Returns the unified diff of two states, up to `max_bytes`. */
   async patch(
     from: string,
     to: string,
@@ -338,7 +323,7 @@ export class FileStore {
     return { patch: new TextDecoder().decode(output.subarray(0, max_bytes)), truncated };
   }
 
-  /** Returns the lines that files gained and lost, for each of several pairs of states. */
+  /** Returns added and deleted lines by file, for each pair of states. */
   async lines(
     pairs: readonly (readonly [from: string, to: string])[],
     signal: AbortSignal,
@@ -357,11 +342,7 @@ export class FileStore {
     return parseLines(output);
   }
 
-  /**
-   * Reads contents from the store.
-   *
-   * @param take receives each content in the order of `objects`; it may throw
-   */
+  /** Reads contents. @param take receives them in the order of `objects`; it may throw */
   async read(
     objects: readonly string[],
     take: (content: Uint8Array<ArrayBuffer>, n: number) => void,
@@ -396,7 +377,7 @@ export class FileStore {
     if (failed !== undefined) throw failed.error;
   }
 
-  /** Names the ignored files and directories, at most so many. */
+  /** Returns up to `max` ignored files and directories. */
   async ignored(max: number, signal: AbortSignal): Promise<string[]> {
     const script = "git ls-files --others --ignored --exclude-standard --directory -z | " +
       `head -c ${max * PATH_BYTES}`;
@@ -443,7 +424,7 @@ export class FileStore {
     if (code !== 0) {
       throw new SvcError("internal", `git failed in the store of file states: ${lastLine(said)}`);
     }
-    return joined(chunks);
+    return Buffer.concat(chunks);
   }
 
   // ── its own files ────────────────────────────────────────────────────────────────────────────

@@ -1,10 +1,9 @@
-/** The files of a store that are not git's, and how a new store begins with another's. */
+/** svc's own files in a store, and the start of a new store from an older one. */
 import { dirname, join } from "@std/path";
 import { exists, readDirIfAny } from "../../os/files.ts";
 
-/** The names of the files in a store that are not git's. */
 export const FILES = {
-  /** The last state, if the index is as it was after it. */
+  /** The last state, if it matches the index. */
   last: "svc-last",
   modes: "svc-modes",
   added: "svc-added",
@@ -14,8 +13,8 @@ export const FILES = {
 };
 
 /**
- * Has a new store begin with what another session of the directory has kept: its packs, which never
- * change, as hard links, and its index.
+ * Starts a new store with the packs and the index of another session in the same directory. Packs
+ * never change, so they are hard links.
  */
 export function borrow(dir: string): void {
   const sessions = dirname(dirname(dir));
@@ -36,7 +35,7 @@ export function borrow(dir: string): void {
     if (last() !== before) throw new Error("the other session has gone on");
     Deno.writeTextFileSync(join(dir, FILES.last), before, { mode: 0o600 });
   } catch {
-    // The other session is writing or was removed: this one reads everything itself.
+    // The other session is writing or was deleted: start without it.
     for (const name of ["index", FILES.last, FILES.modes]) removeIfAny(join(dir, name));
   }
 }
@@ -51,7 +50,7 @@ function linkTree(from: string, to: string): void {
   }
 }
 
-/** An index that seems newer than it is would hide changes of the same moment. */
+/** Keeps the time: a newer index would hide changes of the same moment. */
 function copyWithTime(from: string, to: string): void {
   const { mtime } = Deno.statSync(from);
   Deno.copyFileSync(from, to);

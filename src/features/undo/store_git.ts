@@ -1,8 +1,7 @@
 /**
- * Runs git on a store of file states. The store is svc's own, so nothing of the repository in the
- * working directory is read: not its configuration, index, refs, hooks or attributes. Git runs in a
- * sandbox that shows it the working directory read-only and the store; without a sandbox it runs as
- * the person's own git would, with the same configuration.
+ * Runs git on a store of file states. Git ignores the repository in the working directory: its
+ * configuration, index, refs, hooks and attributes. The sandbox shows it the store and, read-only,
+ * the working directory; without a sandbox it runs with the same configuration.
  */
 import { join } from "@std/path";
 import { runProcess } from "../../jail/process.ts";
@@ -12,14 +11,14 @@ import { exists } from "../../os/files.ts";
 import { identityOf } from "../../os/identity.ts";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
 
-/** New files, an empty name, then those that may have changed. */
+/** New files, an empty name, then files that may have changed. */
 export const SCAN = `git diff-files --name-only -z --ignore-submodules=all >"$GIT_DIR/svc-changed" &
 git ls-files --others --exclude-standard -z || exit 91
 printf '\\0'
 wait $! || exit 92
 cat "$GIT_DIR/svc-changed"`;
 
-/** Brings the index up to date and prints the name of the state. */
+/** Updates the index and prints the name of the state. */
 export const RECORD = `for part in removed added; do
   [ -s "$GIT_DIR/svc-$part" ] || continue
   if [ $part = removed ]; then set -- --force-remove; else set -- --add --remove --replace; fi
@@ -29,29 +28,28 @@ tree=$(git write-tree) || exit 95
 modes=$(git hash-object -w --no-filters --stdin <"$GIT_DIR/svc-modes") || exit 96
 printf '040000 tree %s\\tfiles\\n100644 blob %s\\tmodes\\n' "$tree" "$modes" | git mktree`;
 
-/** Where the store is, and what it is of. */
 export interface StorePlace {
-  /** Absolute real path of the store. */
+  /** An absolute real path. */
   dir: string;
-  /** Absolute real path of the working directory. */
+  /** An absolute real path. */
   workdir: string;
   sandbox: Sandbox;
 }
 
-/** One run of a shell script in which `git` works on the store. */
-export interface StoreRun {
+/** A shell script in which `git` uses the store. */
+interface StoreRun {
   script: string;
-  /** Its parameters, `$1` and so on. */
+  /** `$1` and so on. */
   args?: readonly string[];
-  /** Whether it sees the working directory; it is then its working directory. */
+  /** Whether it runs in the working directory; otherwise it does not see that. */
   sees_files?: boolean;
   signal: AbortSignal;
   timeout_ms: number;
-  /** Receives the output; the chunk is valid only during the call. */
+  /** The chunk is only valid during the call. */
   onStdout(chunk: Uint8Array): void;
 }
 
-/** Nothing of the person's, the system's or the repository's configuration has an effect. */
+/** Disables the configuration of the person, the system and the repository. */
 const ENVIRONMENT = {
   LANG: "C",
   LC_ALL: "C",
@@ -71,7 +69,7 @@ const ENVIRONMENT = {
   GIT_PROGRESS_DELAY: "86400",
 };
 
-/** The configuration of a store. Files are kept as they are, byte for byte. */
+/** Files are stored byte for byte. */
 const CONFIG = `[core]
 	repositoryFormatVersion = 0
 	bare = true
@@ -104,15 +102,15 @@ const CONFIG = `[core]
 	threads = true
 `;
 
-/** Precedes every .gitattributes in the working directory. */
+/** Takes precedence over every .gitattributes in the working directory. */
 const ATTRIBUTES = "* -text -crlf !eol -ident -filter -working-tree-encoding !diff !merge\n";
 
-/** The end of the output that an error shows. */
+/** The end of stderr that errors show. */
 const STDERR_CHARS = 2_000;
 
-/** Makes an empty store. */
+/** Creates an empty store. */
 export function makeStore(dir: string, excluded: readonly string[]): void {
-  // Not with what is above it: the directory of the session may have been renamed.
+  // Without the parents: the session's directory may have been renamed.
   if (!exists(dir)) Deno.mkdirSync(dir, { mode: 0o700 });
   for (const name of ["objects/pack", "objects/info", "refs/heads", "info"]) {
     Deno.mkdirSync(join(dir, name), { recursive: true, mode: 0o700 });
@@ -125,17 +123,15 @@ export function makeStore(dir: string, excluded: readonly string[]): void {
   write("info/exclude", excluded.map((it) => `${it}\n`).join(""));
 }
 
-/** Reports whether there is a git that can be used. */
+/** Reports whether a trusted git exists. */
 export function hasGit({ sandbox, workdir }: StorePlace): boolean {
   return Deno.build.os !== "windows" && sandbox.outside("git", workdir) !== undefined;
 }
 
 /**
- * Runs a script.
- *
- * @returns its exit code and what it wrote to standard error
- * @throws {SvcError} timeout; conflict when the working directory was replaced; unavailable when git
- * is not installed
+ * Runs a script. @returns its exit code and stderr
+ * @throws {SvcError} timeout; conflict when the working directory was replaced; unavailable without
+ * git
  * @throws the signal's reason
  */
 export async function runGit(

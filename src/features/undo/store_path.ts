@@ -1,6 +1,6 @@
 import { dirname, join } from "@std/path";
 
-/** Returns where the states of a session's files are kept: beside its journal. */
+/** Returns the path of a session's store: beside its journal. */
 export function storePath({ path }: { path: string }): string {
   return join(dirname(path), "files.git");
 }

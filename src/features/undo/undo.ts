@@ -1,4 +1,4 @@
-/** Keeps the states of sessions' files as their turns go by, and takes turns back. */
+/** Stores the states of sessions' files before and after turns, and undoes turns. */
 import type * as z from "zod";
 import { join } from "@std/path";
 import { within } from "../../base/within.ts";
@@ -21,36 +21,34 @@ import { storePath } from "./store_path.ts";
 import { hasGit } from "./store_git.ts";
 import type { rewindResultSchema } from "./schemas.ts";
 
-/** What a rewind is about. */
 export type What = "files" | "conversation" | "both";
 
-export interface UndoParts {
+interface UndoParts {
   hub: Hub;
   ids: Ids;
   log: Log;
-  /** Where sessions are named whose files are being restored. */
+  /** The directory with a mark for each session whose files are being restored. */
   marks: string;
-  /** Directories of svc itself, which are in no state. */
+  /** svc's own directories, which no state includes. */
   own: readonly string[];
   sandbox(): Promise<Sandbox>;
-  /** Paths of a working directory that no tool may see. */
+  /** Paths that tools must not see. */
   hidden(workdir: string): readonly string[];
 }
 
-export interface RewindOptions {
+interface RewindOptions {
   message_id?: string;
   turn_id?: string;
   what: What;
-  /** Whether to overwrite what others changed. */
+  /** Whether to overwrite changes of others. */
   force: boolean;
   /** Whether to undo the last rewind instead. */
   undo: boolean;
   by: string;
 }
 
-export type RewindResult = z.output<ReturnType<typeof rewindResultSchema>>;
+type RewindResult = z.output<ReturnType<typeof rewindResultSchema>>;
 
-/** Where the files of a session are kept. */
 interface Kept {
   store: FileStore;
   dir: string;
@@ -58,21 +56,21 @@ interface Kept {
   hidden: readonly string[];
 }
 
-/** Files that an event or an answer names. */
+/** Files in an event and in an answer. */
 const NAMED = 50;
 const PATHS_NAMED = 1_000;
-/** What a session with too much to keep fails with; it is not tried again at each turn. */
+/** Errors that are not retried at each turn. */
 const LASTING: ReadonlySet<string> = new Set(["unavailable", "timeout"]);
-/** How long a turn that was cut off waits for the state at its end. */
+/** How long a turn that was cut off waits for its last state. */
 const CUT_OFF_MS = 3_000;
 
 export class Undo {
   readonly #parts: UndoParts;
-  /** What goes on in the store of each session, one after another. */
+  /** Runs the work of each session in sequence. */
   readonly #work = new Map<string, Promise<unknown>>();
   readonly #stores = new Map<string, FileStore>();
   readonly #before = new WeakMap<Turn, Promise<boolean>>();
-  /** Sessions whose files cannot be kept. */
+  /** Why a session's files are not stored. */
   readonly #given_up = new Map<string, string>();
 
   constructor(parts: UndoParts) {
@@ -81,7 +79,7 @@ export class Undo {
 
   // ── turns ────────────────────────────────────────────────────────────────────────────────────
 
-  /** Keeps the state of the files before the first write of a turn. Never throws. */
+  /** Stores the state before the first write of a turn. Never throws. */
   async beforeWrite(session: Session, turn: Turn): Promise<void> {
     let kept = this.#before.get(turn);
     if (kept === undefined) {
@@ -91,7 +89,7 @@ export class Undo {
     await kept;
   }
 
-  /** Keeps the state at the end of a turn that may have written something. Never throws. */
+  /** Stores the state after a turn that may have written. Never throws. */
   async afterTurn(session: Session, turn: Turn): Promise<void> {
     if (await this.#before.get(turn) !== true) return;
     const stop = new AbortController();
@@ -117,7 +115,7 @@ export class Undo {
       });
       const known = state === session.state.undo.last;
       const told = session.emit("files.kept", { turn_id, moment, state, ...named(excluded) });
-      // A state that the journal names already is found again without this record.
+      // The journal already names this state, so this record may be lost.
       if (known) told.catch(() => {});
       else await told;
       return true;
@@ -154,9 +152,8 @@ export class Undo {
   // ── rewinding ────────────────────────────────────────────────────────────────────────────────
 
   /**
-   * Brings files, conversation or both to what they were before a message; or undoes the last time.
-   *
-   * @throws {SvcError} conflict while a turn runs, and when it would destroy what others changed;
+   * Rewinds files, conversation or both to a message, or undoes the last rewind.
+   * @throws {SvcError} conflict while a turn runs, or when changes of others would be lost;
    * not_found; journal_trimmed; unavailable
    */
   async rewind(session: Session, options: RewindOptions): Promise<RewindResult> {
@@ -184,7 +181,7 @@ export class Undo {
     const { undo } = session.state;
     const first = undo.turns.find(({ seq }) => seq > target.seq);
     const known = conversation ? await knownAt(session, target.seq) : undefined;
-    // Without a turn after it, the files are as they were.
+    // Without a later turn, the files have not changed.
     return { target, files, known, state: first?.before ?? undo.last };
   }
 
@@ -271,8 +268,8 @@ export class Undo {
   }
 
   /**
-   * Names the files that would be changed and that others have changed since: between two turns, in a
-   * turn that was cut off, or after the last one.
+   * Returns the files to restore that others changed: between turns, in a turn that was cut off, or
+   * after the last turn.
    */
   async #foreign(
     session: Session,
@@ -289,7 +286,7 @@ export class Undo {
     const recorded = plan.undo_of === undefined
       ? [
         ...undo.turns.map(({ seq, before, after }) => ({ seq, before, after: after ?? before })),
-        // One that was undone has left everything as it was.
+        // An undone rewind has changed nothing.
         ...undo.rewinds.flatMap(({ seq, files, undone }) =>
           files === undefined || undone ? [] : [{ seq, before: files.from, after: files.to }]
         ),
@@ -311,7 +308,7 @@ export class Undo {
 
   // ── stores ───────────────────────────────────────────────────────────────────────────────────
 
-  /** Works with a session's store; nothing else does meanwhile. */
+  /** Uses a session's store exclusively. */
   async withStore<T>(
     session: Session,
     work: (store: FileStore) => Promise<T>,
@@ -364,7 +361,7 @@ export class Undo {
     }
   }
 
-  /** Ends the rewinds that a daemon that is gone has left half done. */
+  /** Completes or undoes the rewinds that an earlier daemon left incomplete. */
   async recoverAll(): Promise<void> {
     for (const { name } of readDirIfAny(this.#parts.marks)) {
       try {
@@ -380,13 +377,11 @@ export class Undo {
     }
   }
 
-  /** Forgets where a session's files and their states were. */
   sessionMoved(id: string): void {
     this.#stores.delete(id);
     this.#given_up.delete(id);
   }
 
-  /** Forgets a session that has ended. */
   sessionEnded(id: string): void {
     this.#stores.delete(id);
     this.#work.delete(id);
@@ -403,9 +398,9 @@ interface FilesChanged {
 interface Plan {
   target: Target;
   files: boolean;
-  /** The state that the files go to. */
+  /** The state to restore. */
   state?: string;
-  /** What the session knew, if the conversation goes there too. */
+  /** The session's knowledge, if the conversation is rewound too. */
   known?: EventData["session.rewound"]["conversation"];
   undo_of?: Rewound;
 }
@@ -415,7 +410,7 @@ function named(excluded: readonly Exclusion[]) {
   return { excluded: excluded.slice(0, NAMED), excluded_count: excluded.length };
 }
 
-/** A pattern of .gitignore for one path. */
+/** Escapes a path for .gitignore. */
 function pattern(path: string): string {
   return path.replace(/[\\*?[\]!# ]/g, "\\$&");
 }

@@ -7,8 +7,7 @@ import type { Undo } from "./undo.ts";
 import { changesSchema } from "../../protocol/schemas/changes.ts";
 import { forkedSchema, rewindResultSchema } from "./schemas.ts";
 
-/** The services of the verbs of undo. */
-export interface UndoServices {
+interface UndoServices {
   readonly hub: Hub;
   /** Loaded on first use. */
   undo(): Promise<Undo>;

@@ -1,26 +1,24 @@
-/** Takes the one file that is wanted out of an archive; no name in the archive becomes a path. */
+/** Extracts one file from an archive. Names in the archive never become paths. */
 import { SvcError } from "../../protocol/errors.ts";
 import { writeAll } from "../../base/write_all.ts";
 
 const CHUNK_BYTES = 64 * 1024;
-/** The largest file that is unpacked, in bytes. */
+/** In bytes. */
 const UNPACKED_MAX = 1024 * 1024 * 1024;
 
-export interface ExtractOptions {
+interface ExtractOptions {
   /** A `.tar.gz` or a `.zip`. */
   archive: string;
-  /** The name that the file has in the archive. */
+  /** The file's name in the archive. */
   entry: string;
-  /** Takes the file's bytes. */
   to: Deno.FsFile;
   signal: AbortSignal;
 }
 
 /**
- * Unpacks one file.
- *
- * @throws {SvcError} validation when the archive is broken, lacks the file or holds it twice; the
- * signal's reason when it fires; what the system says about writing.
+ * Extracts one file.
+ * @throws {SvcError} validation when the archive is broken, or has the file not exactly once; the
+ * signal's reason; errors of writing
  */
 export async function extractFile({ archive, entry, to, signal }: ExtractOptions): Promise<void> {
   const entries = archive.endsWith(".zip") ? zipEntries(archive, entry) : tarEntries(archive);
@@ -35,7 +33,7 @@ export async function extractFile({ archive, entry, to, signal }: ExtractOptions
 
 interface Entry {
   name: string;
-  /** Undefined for what is no plain file. */
+  /** Undefined unless it is a plain file. */
   body: ReadableStream<Uint8Array> | undefined;
 }
 
@@ -72,12 +70,12 @@ async function* tarEntries(archive: string): AsyncGenerator<Entry> {
     for await (const { header: { name, type = "file" }, body } of readable(decoder.readable)) {
       open = body;
       yield { name, body: type === "file" ? body : undefined };
-      // What was not taken is read to its end: the decoder stands still after one is cancelled.
+      // Reads the rest: the decoder hangs after a body is cancelled.
       await discard(body);
     }
   } finally {
     given_up.abort();
-    // The decoder's write under way ends only when somebody takes all that it gives.
+    // The decoder's pending write ends only when its output is read.
     discardRest().catch(() => {});
     await piped;
   }
@@ -85,11 +83,11 @@ async function* tarEntries(archive: string): AsyncGenerator<Entry> {
 
 async function discard(body: ReadableStream<Uint8Array>): Promise<void> {
   for await (const _ of readable(body)) {
-    // Nobody wants it.
+    // Discarded.
   }
 }
 
-/** What is in a file, which is closed at the end, or when nobody wants the rest. */
+/** Yields a file's content, and closes it even if the rest is not read. */
 async function* chunksOf(path: string): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const file = await Deno.open(path);
   try {
@@ -120,8 +118,8 @@ async function* zipEntries(archive: string, entry: string): AsyncGenerator<Entry
 }
 
 /**
- * What is in a stream; what a decoder says about bytes that it cannot read, in our words. One that is
- * left early is not cancelled, see above.
+ * Yields a stream's content; a decoder's errors become ours. Leaving early does not cancel it, see
+ * above.
  */
 async function* readable<T>(stream: ReadableStream<T>): AsyncGenerator<T> {
   try {

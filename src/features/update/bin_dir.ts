@@ -1,38 +1,37 @@
 /**
- * The directory of the installed binary (contract.md section 1). Whatever is done here, and wherever
- * it is cut off, `svc` is there and whole: the old one or the new one.
+ * The directory of the installed binary (contract.md section 1). After any interruption, `svc` is
+ * complete: the old one or the new one.
  */
 import { basename, dirname, extname, join } from "@std/path";
 import { checkPrivate, exists, readDirIfAny, syncDir } from "../../os/files.ts";
 
 const WINDOWS = Deno.build.os === "windows";
-/** Others may run what is here, not change it. */
+/** Others can run the binary, but not change it. */
 const DIR_MODE = 0o755;
-/** The install scripts use it too. */
+/** Also used by the install scripts. */
 const TEMPORARY = ".update-";
 
 /**
- * Makes the directory of the binary, or checks the one that is there.
- *
- * @throws {SvcError} permission_denied when others could put something there.
+ * Creates or checks the binary's directory. @throws {SvcError} permission_denied if others can
+ * write.
  */
 export function ensureBinDir(binary: string): void {
   const dir = dirname(binary);
   if (!checkPrivate(dir, DIR_MODE, "dir")) Deno.mkdirSync(dir, { recursive: true, mode: 0o700 });
 }
 
-/** Where the binary that was replaced is kept: `svc.previous`. */
+/** Returns the path of the replaced binary: `svc.previous`. */
 export function previousOf(binary: string): string {
   const extension = extname(binary);
   return join(dirname(binary), `${basename(binary, extension)}.previous${extension}`);
 }
 
-/** A new path next to the binary, for a file that {@linkcode removeTemporaries} may remove. */
+/** Returns a new path beside the binary, for {@linkcode removeTemporaries} to remove. */
 export function temporaryBeside(binary: string, suffix: string): string {
   return join(dirname(binary), `${TEMPORARY}${crypto.randomUUID()}${suffix}`);
 }
 
-/** Removes what this or a killed update left. For the holder of the lock of updates. */
+/** Removes the files of this or a killed update. The caller holds the update lock. */
 export function removeTemporaries(binary: string): void {
   for (const { name } of readDirIfAny(dirname(binary))) {
     if (!name.startsWith(TEMPORARY)) continue;
@@ -45,10 +44,10 @@ export function removeTemporaries(binary: string): void {
   }
 }
 
-/** Puts a temporary file in the binary's place and keeps the one that was there. */
+/** Replaces the binary with a temporary file, and keeps the old one. */
 export function putInPlace(binary: string, fresh: string): void {
   if (exists(binary)) {
-    // From here to the next line both names are the old binary.
+    // Until the next line, both names are the old binary.
     if (WINDOWS) moveAway(binary);
     else Deno.renameSync(linkTo(binary), previousOf(binary));
   }
@@ -61,7 +60,7 @@ export function putInPlace(binary: string, fresh: string): void {
   syncDir(dirname(binary));
 }
 
-/** Exchanges the binary and the one that was kept. */
+/** Swaps the binary with the previous one. */
 export function exchangeWithPrevious(binary: string): void {
   const previous = previousOf(binary);
   const fresh = linkTo(previous);
@@ -75,7 +74,7 @@ export function exchangeWithPrevious(binary: string): void {
   syncDir(dirname(binary));
 }
 
-/** Another name for the file at a path; a copy where the file system has no such names. */
+/** A hard link, or a copy if the file system has none. */
 function linkTo(path: string): string {
   const link = temporaryBeside(path, extname(path));
   try {
@@ -86,7 +85,7 @@ function linkTo(path: string): string {
   return link;
 }
 
-/** Windows can rename the file of a running program, but not replace it. */
+/** Windows can rename a running program's file, but not replace it. */
 function moveAway(binary: string): void {
   const previous = previousOf(binary);
   if (exists(previous)) Deno.renameSync(previous, temporaryBeside(binary, ".old"));

@@ -1,11 +1,11 @@
 /**
- * `manifest.json` of a release: what there is, for whom, and how it is recognised. It is signed: next
- * to it lies `manifest.json.sig`, 64 bytes, the Ed25519 signature over exactly the bytes of the file.
+ * `manifest.json` of a release. Its signature is `manifest.json.sig`: 64 bytes, Ed25519 over
+ * exactly the bytes of the file.
  */
 import * as z from "zod";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
 
-/** The systems that releases are made for, as Deno names them. */
+/** The systems with releases, as Deno names them. */
 export const TARGETS = [
   "x86_64-unknown-linux-gnu",
   "aarch64-unknown-linux-gnu",
@@ -15,8 +15,8 @@ export const TARGETS = [
 ] as const;
 export type Target = typeof TARGETS[number];
 
-/** The largest archive that is downloaded, in bytes. */
-export const ARCHIVE_MAX = 512 * 1024 * 1024;
+/** In bytes. */
+const ARCHIVE_MAX = 512 * 1024 * 1024;
 
 const AssetSchema = z.object({
   /** A later release may have systems that this version does not know. */
@@ -24,38 +24,33 @@ const AssetSchema = z.object({
   name: z.string().regex(/^[\w.-]+\.(?:tar\.gz|zip)$/),
   /** Relative to the manifest's address. */
   url: z.string(),
-  /** Bytes of the archive. */
+  /** Of the archive, in bytes. */
   size: z.int().positive().max(ARCHIVE_MAX),
-  /** SHA-256 of the archive, hex. */
+  /** Of the archive, in hex. */
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
 });
 
-/** Members that this version does not know are left out, so that later releases may have more. */
-export const ManifestSchema = z.object({
-  /** Of the manifest's own form. */
+/** Ignores unknown fields, so that later releases can add some. */
+const ManifestSchema = z.object({
+  /** The version of this format. */
   schema: z.literal(1),
   version: z.string().regex(/^\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?$/),
-  /** The commit that it was built from. */
   revision: z.string(),
   channel: z.string().regex(/^[a-z][a-z0-9-]*$/),
   released_at: z.iso.datetime(),
-  /** The oldest version that can update to this one; an older one is installed anew. */
+  /** The oldest version that can update to this one. */
   min_version: z.string().optional(),
-  /** Of the key that signed; only a hint. */
+  /** A hint at the signing key. */
   key_id: z.string(),
   assets: z.array(AssetSchema),
-  /** Systems that this release has no archive for, although there are releases for them. */
+  /** Supported systems without an archive in this release. */
   not_built: z.array(z.string()).default([]),
 });
 
 export type Asset = z.infer<typeof AssetSchema>;
 export type Manifest = z.infer<typeof ManifestSchema>;
 
-/**
- * Reads a manifest whose signature was checked.
- *
- * @throws {SvcError} validation when it is none, or one of a form that this version does not know.
- */
+/** Parses a manifest with a checked signature. @throws {SvcError} validation. */
 export function parseManifest(bytes: Uint8Array): Manifest {
   let value: unknown;
   try {

@@ -1,4 +1,4 @@
-/** The newest manifest of each channel that was seen, so that an older one is not taken for new. */
+/** Remembers the newest manifest of each channel, so that an older one is refused. */
 import * as z from "zod";
 import { SvcError } from "../../protocol/errors.ts";
 import { atomicWrite } from "../../os/files.ts";
@@ -11,10 +11,10 @@ const SeenSchema = z.record(
 type Seen = z.infer<typeof SeenSchema>;
 
 /**
- * Refuses a manifest that is older than one seen before: whoever serves it keeps an update back.
- *
- * @param path `update.json` in the home.
- * @throws {SvcError} conflict.
+ * Refuses a manifest that is older than an earlier one, with which a server could hold back
+ * updates.
+ * @param path `update.json` in the home
+ * @throws {SvcError} conflict
  */
 export async function refuseReplay(path: string, manifest: Manifest): Promise<void> {
   const before = (await readSeen(path))[manifest.channel];
@@ -29,7 +29,6 @@ export async function refuseReplay(path: string, manifest: Manifest): Promise<vo
   );
 }
 
-/** Remembers a manifest. */
 export async function remember(path: string, manifest: Manifest): Promise<void> {
   const seen = await readSeen(path);
   const { channel, version, released_at } = manifest;
@@ -38,7 +37,7 @@ export async function remember(path: string, manifest: Manifest): Promise<void> 
   await atomicWrite(path, `${JSON.stringify(seen, null, 2)}\n`, 0o600);
 }
 
-/** One that cannot be read counts as none: it protects, but nothing depends on it. */
+/** An unreadable file counts as empty: it is only a safeguard. */
 async function readSeen(path: string): Promise<Seen> {
   try {
     return SeenSchema.parse(JSON.parse(await Deno.readTextFile(path)));

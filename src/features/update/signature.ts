@@ -1,18 +1,16 @@
-/** Ed25519 signatures of releases (RFC 8032), and the keys that are trusted to make them. */
+/** Ed25519 signatures of releases (RFC 8032). */
 import { SvcError } from "../../protocol/errors.ts";
 
-/** A key that releases may be signed with. */
 export interface PublicKey {
-  /** The first 16 hex digits of the SHA-256 of its SubjectPublicKeyInfo. */
+  /** The first 16 hex digits of the SHA-256 of the SubjectPublicKeyInfo. */
   id: string;
   key: CryptoKey;
 }
 
 /**
- * Reads a public key.
- *
- * @param text its SubjectPublicKeyInfo (RFC 8410) in base64: the middle line of a PEM file.
- * @throws {SvcError} validation when it is no Ed25519 key.
+ * Parses a public key.
+ * @param text SubjectPublicKeyInfo (RFC 8410) in base64: the middle line of a PEM file
+ * @throws {SvcError} validation unless it is an Ed25519 key
  */
 export async function parsePublicKey(text: string): Promise<PublicKey> {
   try {
@@ -29,12 +27,7 @@ export async function parsePublicKey(text: string): Promise<PublicKey> {
   }
 }
 
-/**
- * Finds the key that signed the bytes.
- *
- * @param signature 64 bytes, over exactly these bytes.
- * @returns undefined when none of the keys did.
- */
+/** Returns the key that signed the bytes, if it is one of these. */
 export async function signerOf(
   bytes: Uint8Array<ArrayBuffer>,
   signature: Uint8Array<ArrayBuffer>,

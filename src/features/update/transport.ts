@@ -1,16 +1,12 @@
-/** How a release is fetched: over https, bounded in size, with a deadline for every silence. */
+/** Fetches releases over https, with limits for size and silence. */
 import { SvcError } from "../../protocol/errors.ts";
 import { explainFetch, follow, Refusal } from "../../net/http_get.ts";
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
-/** A server that sends nothing for so long, and up to twice that, is given up. */
+/** The least silence after which a server is given up; at most twice as long. */
 const SILENCE_MS = 30_000;
 
-/**
- * Reads the address of a manifest.
- *
- * @throws {SvcError} validation when it is neither https nor http on loopback.
- */
+/** Parses a manifest's address. @throws {SvcError} validation unless https, or http on loopback. */
 export function parseReleaseUrl(address: string): URL {
   const url = URL.parse(address);
   const problem = url === null ? "is not a URL" : insecurity(url);
@@ -28,19 +24,16 @@ function insecurity({ protocol, hostname, username, password }: URL): string | u
   return secure ? undefined : "is not an https address";
 }
 
-/** What is fetched. */
 export interface FetchOptions {
   url: URL;
-  /** Bytes that it may have at most. */
+  /** In bytes. */
   limit: number;
   signal: AbortSignal;
 }
 
 /**
- * Fetches a file of a release, piece by piece.
- *
- * @throws {SvcError} not_found, payload_too_large, timeout, or internal when the server does not
- * answer well; the signal's reason when it fires.
+ * Yields a release's file in pieces.
+ * @throws {SvcError} not_found, payload_too_large, timeout or internal; the signal's reason
  */
 export async function* fetchFile(
   { url, limit, signal }: FetchOptions,
@@ -103,7 +96,7 @@ async function ask(
   });
 }
 
-/** As {@linkcode fetchFile}, in one piece. */
+/** Like {@linkcode fetchFile}, in one piece. */
 export async function fetchBytes(options: FetchOptions): Promise<Uint8Array<ArrayBuffer>> {
   return await new Response(ReadableStream.from(fetchFile(options))).bytes();
 }

@@ -1,4 +1,4 @@
-/** An update, step by step: nothing is replaced before everything about the new binary is known. */
+/** Updates the binary. Nothing is replaced before the new binary is verified and tried. */
 import { createHash } from "node:crypto";
 import { dirname, extname } from "@std/path";
 import { SvcError } from "../../protocol/errors.ts";
@@ -24,7 +24,6 @@ import { compareVersions, versionOf } from "./version.ts";
 const MANIFEST_MAX = 1024 * 1024;
 const SIGNATURE_BYTES = 64;
 
-/** Whom updates are taken from. */
 export interface ReleaseSource {
   manifest_url: URL;
   channel: string;
@@ -32,22 +31,21 @@ export interface ReleaseSource {
   keys: readonly PublicKey[];
 }
 
-/** A release whose signature is good. */
+/** A release with a valid signature. */
 export interface Release {
   manifest: Manifest;
   manifest_url: URL;
 }
 
-/** How far an update is; `done` and `total` are bytes. */
+/** `done` and `total` are bytes. */
 export type Progress =
   | { step: "downloading"; done: number; total: number }
   | { step: "verified" | "unpacked" | "tried" | "replaced" };
 
 /**
  * Finds the newest release.
- *
- * @throws {SvcError} permission_denied when no trusted key signed it; conflict when it is of another
- * channel; else as {@linkcode fetchFile} and {@linkcode parseManifest}.
+ * @throws {SvcError} permission_denied without a trusted signature; conflict for another channel;
+ * as {@linkcode fetchFile} and {@linkcode parseManifest}
  */
 export async function findRelease(
   { manifest_url, channel, keys }: ReleaseSource,
@@ -76,22 +74,17 @@ export async function findRelease(
   return { manifest, manifest_url };
 }
 
-/** What a release is held against. */
 export interface Standing {
-  /** The version that is there, `<version>+<revision>`. */
+  /** The installed version, `<version>+<revision>`. */
   installed: string;
   /** `update.json`, see {@linkcode refuseReplay}. */
   state: string;
-  /** Whether an older release is wanted too. */
   allow_downgrade: boolean;
 }
 
 /**
- * Decides whether a release is to be installed.
- *
- * @returns false when it is the one that is there.
- * @throws {SvcError} conflict when it is older, was succeeded by one seen before, or cannot be
- * updated to from what is there.
+ * Reports whether to install a release; false if it is installed.
+ * @throws {SvcError} conflict when it is older, was superseded, or needs a newer installed version
  */
 export async function isWanted(
   { manifest }: Release,
@@ -119,23 +112,20 @@ export async function isWanted(
   return order !== 0;
 }
 
-/** What a release is installed with. */
-export interface InstallOptions {
+interface InstallOptions {
   paths: HomePaths;
-  /** The system, as Deno names it. */
+  /** As Deno names it. */
   target: string;
   signal: AbortSignal;
   onProgress(progress: Progress): void;
 }
 
 /**
- * Downloads a release, checks it, tries it, and puts it in the binary's place. The one that was there
- * is kept as `svc.previous`.
- *
- * @throws {SvcError} conflict while another update is running; not_found when there is none for this
- * system; validation when what came is not what the manifest says, or does not run; permission_denied
- * when others could change the directory; as {@linkcode fetchFile}; the signal's reason. Nothing is
- * replaced then.
+ * Downloads, checks, tries and installs a release; the old binary stays as `svc.previous`. On an
+ * error nothing is replaced.
+ * @throws {SvcError} conflict during another update; not_found for this system; validation when the
+ * download does not match the manifest or does not run; permission_denied when others can change
+ * the directory; as {@linkcode fetchFile}; the signal's reason
  */
 export async function installRelease(
   { manifest, manifest_url }: Release,
@@ -169,10 +159,8 @@ export async function installRelease(
 }
 
 /**
- * Exchanges the binary and `svc.previous`, once that has shown that it works.
- *
- * @returns the version that is installed now.
- * @throws {SvcError} conflict while an update runs; not_found when none was kept.
+ * Swaps the binary with `svc.previous`, if that works. @returns the version now installed
+ * @throws {SvcError} conflict during an update; not_found without a previous binary
  */
 export async function rollBack(paths: HomePaths): Promise<string> {
   const previous = previousOf(paths.binary);
@@ -189,16 +177,12 @@ export async function rollBack(paths: HomePaths): Promise<string> {
   });
 }
 
-/**
- * Removes what a killed update left.
- *
- * @throws {SvcError} conflict while an update runs.
- */
+/** Removes the files of a killed update. @throws {SvcError} conflict during an update. */
 export async function removeLeftovers(paths: HomePaths): Promise<void> {
   if (exists(dirname(paths.binary))) await exclusively(paths, async () => {});
 }
 
-/** Does what changes the binary, one at a time; what this or a killed one left is removed. */
+/** Runs a change of the binary exclusively, and removes temporary files before and after it. */
 async function exclusively<T>(paths: HomePaths, work: () => Promise<T>): Promise<T> {
   ensurePrivateDir(paths.home);
   ensureBinDir(paths.binary);
@@ -227,7 +211,7 @@ interface DownloadOptions {
   onBytes(done: number): void;
 }
 
-/** Downloads an archive. @throws {SvcError} validation when it is not the one of the manifest. */
+/** @throws {SvcError} validation when the download does not match the manifest */
 async function download(
   asset: Asset,
   { url, to, signal, onBytes }: DownloadOptions,

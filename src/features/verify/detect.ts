@@ -1,4 +1,4 @@
-/** Finds out how a project is built, tested and linted, by the files in its directory. */
+/** Finds how to build, test and lint a project, from the files in its directory. */
 import { createHash } from "node:crypto";
 import { parse as parseJsonc } from "@std/jsonc";
 import { RootedError } from "../../jail/rooted.ts";
@@ -7,40 +7,36 @@ import { readUntrusted, type UntrustedFiles } from "../../jail/untrusted_files.t
 
 export type Kind = "build" | "test" | "lint";
 
-/** What to run. */
 export interface Detected {
-  /** The program and its arguments; no shell looks at them. */
+  /** Run without a shell. */
   argv: string[];
-  /** The file that says so. */
+  /** The file that defines it. */
   detected_by: string;
-  /** What the program runs in turn, where the file says it in words of its own. */
+  /** What the program runs in turn, if the file says it. */
   script?: string;
 }
 
-/** A project's directory, as the detectors see it. */
+/** A project's directory, for detectors. */
 interface Project {
-  /** The text of a file in it; undefined when there is no such regular file. */
+  /** Undefined without such a regular file. */
   read(name: string): string | undefined;
   has(name: string): boolean;
 }
 
-/** Says what to run; undefined when this kind of project has nothing for it. */
+/** Undefined if the project has nothing for this kind. */
 type Detector = (project: Project, kind: Kind, packages: readonly string[]) => Detected | undefined;
 
-/** In this order: what knows the tests of a project best comes first. */
+/** The one that knows a project's tests best comes first. */
 const DETECTORS: readonly Detector[] = [deno, node, cargo, go, python, make];
 
 const LOOKED_FOR = "deno.json, deno.jsonc, package.json (scripts), Cargo.toml, go.mod, " +
   "pyproject.toml, Makefile (targets)";
 
 /**
- * Finds what builds, tests or lints a project.
- *
- * @param workdir absolute real path of the project's directory.
- * @param packages the parts to test, by the names that the project's own tool gives them; all by
- * default.
- * @throws {SvcError} not_found when nothing does, saying what was looked for; validation for
- * packages that cannot be chosen.
+ * Finds the command for a project.
+ * @param workdir absolute real path
+ * @param packages the parts to test, as the project's tool names them; default: all
+ * @throws {SvcError} not_found, with the supported files; validation for unusable packages
  */
 export function detect(workdir: string, kind: Kind, packages: readonly string[] = []): Detected {
   const wrong = packages.find((name) => name.startsWith("-") || name.includes("\0"));
@@ -72,7 +68,7 @@ function projectIn(files: UntrustedFiles): Project {
       try {
         return files.text(name, FILE_MAX);
       } catch (error) {
-        // What lies elsewhere is not the project's.
+        // A link that leads out is not part of the project.
         if (error instanceof RootedError) return undefined;
         throw error;
       }
@@ -102,7 +98,7 @@ function deno(project: Project, kind: Kind, packages: readonly string[]): Detect
 }
 
 const DETECTED_BY_NODE = "package.json";
-/** What `npm init` writes. */
+/** As written by `npm init`. */
 const NO_TEST = /no test specified/;
 
 function node(project: Project, kind: Kind, packages: readonly string[]): Detected | undefined {
@@ -123,7 +119,7 @@ function node(project: Project, kind: Kind, packages: readonly string[]): Detect
   return { argv, detected_by: DETECTED_BY_NODE, script: scriptOf(scripts, kind) };
 }
 
-/** A script with those that package managers run before and after it. */
+/** With the scripts that package managers run before and after it. */
 function scriptOf(scripts: Record<string, unknown>, kind: Kind): string {
   const all = [`pre${kind}`, kind, `post${kind}`].map((name) => scripts[name]);
   return all.filter((it) => typeof it === "string").join("\n");
@@ -159,7 +155,7 @@ function go(project: Project, kind: Kind, packages: readonly string[]): Detected
   return { argv, detected_by: "go.mod" };
 }
 
-/** By the hash: what it leaves is never taken for a source that was changed within the same second. */
+/** By hash: a change within the same second must not use the old cache. */
 const COMPILE = ["compileall", "-q", "-x", "/\\.", "--invalidation-mode", "checked-hash"];
 
 function python(project: Project, kind: Kind, packages: readonly string[]): Detected | undefined {
@@ -204,13 +200,13 @@ function make(project: Project, kind: Kind, packages: readonly string[]): Detect
   }
   const text = project.read(detected_by)!;
   const recipe = text.match(new RegExp(`^${target}\\s*:(?!=).*(?:\\n\\t.*)*`, "m"))![0];
-  // Its variables and what it depends on stand elsewhere in the file.
+  // Variables and dependencies are elsewhere in the file.
   const sum = createHash("sha256").update(text).digest("hex");
   const script = `${recipe}\n# of the ${detected_by} with SHA-256 ${sum}`;
   return { argv: ["make", target], detected_by, script };
 }
 
-/** @throws {SvcError} validation, without the text: a file may hold anything. */
+/** @throws {SvcError} validation, without the text, which may be anything */
 function objectIn(text: string, name: string): Record<string, unknown> {
   let value: unknown;
   try {

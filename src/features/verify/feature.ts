@@ -1,7 +1,6 @@
 import { feature } from "../../verbs/feature.ts";
 import { verifyVerbs } from "./verbs.ts";
 
-/** Builds, tests and lints projects. */
 export const verify = feature({
   name: "verify",
   verbs: verifyVerbs,

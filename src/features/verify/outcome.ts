@@ -2,7 +2,7 @@ import { formatDuration } from "../../base/duration.ts";
 import type { Kind } from "./detect.ts";
 import type { VerifyResult } from "./verify.ts";
 
-/** A result in words, for a model: the verdict first, the end of the log last. */
+/** Describes a result for a model: the verdict first, the end of the log last. */
 export function outcomeText(kind: Kind, result: VerifyResult): string {
   const { command, detected_by, passed, failed, failing = [], duration_ms } = result;
   const counts = passed === undefined ? "" : `: ${passed} passed, ${failed} failed`;

@@ -1,12 +1,12 @@
 import { LineSplitter } from "../../base/line_splitter.ts";
 import { onScreen } from "../../jail/screen.ts";
 
-/** The most characters of a line that are used. */
+/** In characters. */
 const LINE_MAX = 4_096;
-/** The most bytes in so many characters. */
+/** The most bytes of that many characters. */
 const LINE_BYTES_MAX = 4 * LINE_MAX;
 
-/** Splits output into lines while it is written, without line ends and escape sequences. */
+/** Splits output into lines, without line ends and escape sequences. */
 export class OutputLines {
   readonly #lines: LineSplitter;
   #long = "";
@@ -28,12 +28,12 @@ export class OutputLines {
     });
   }
 
-  /** Adds bytes; the chunk may be reused afterwards. */
+  /** The chunk may be reused afterwards. */
   push(chunk: Uint8Array): void {
     this.#lines.push(chunk);
   }
 
-  /** Passes on a last line without an end. */
+  /** Passes on an incomplete last line. */
   close(): void {
     this.#lines.close();
   }

@@ -3,11 +3,11 @@ export interface TestCounts {
   failed: number;
 }
 
-/** Adds up what a runner's summaries say. */
+/** Adds up a runner's summaries. */
 export class Counts {
   #sum: TestCounts | undefined;
 
-  /** Takes figures of a summary; what is not a number counts as none. */
+  /** A missing number counts as 0. */
   add(passed: string | number | undefined, failed: string | number | undefined): void {
     this.#sum ??= { passed: 0, failed: 0 };
     this.#sum.passed += Number(passed ?? 0);
@@ -19,7 +19,7 @@ export class Counts {
   }
 }
 
-/** The number in front of one of these words, as in `1 failed, 2 passed`. */
+/** Returns the number before a word, as in `1 failed, 2 passed`. */
 export function numberOf(text: string, word: string): number {
   return Number(text.match(new RegExp(`(\\d+) ${word}\\b`))?.[1] ?? 0);
 }

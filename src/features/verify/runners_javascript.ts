@@ -1,8 +1,8 @@
-/** How the test runners of JavaScript report. */
+/** Readers for JavaScript test runners. */
 import { Counts, numberOf } from "./runner_counts.ts";
 import type { OnFailing, Runner } from "./test_report.ts";
 
-/** `deno test`: the failing ones stand under FAILURES, before the summary. */
+/** `deno test`: failing tests are listed under FAILURES, before the summary. */
 export function deno(onFailing: OnFailing): Runner {
   const counts = new Counts();
   let in_failures = false;
@@ -23,7 +23,7 @@ export function deno(onFailing: OnFailing): Runner {
   };
 }
 
-/** TAP as `node --test` writes it: subtests are indented, a diagnosis follows its line. */
+/** TAP of `node --test`: subtests are indented, and a diagnosis follows its line. */
 export function nodeTap(onFailing: OnFailing): Runner {
   const counts = new Counts();
   const path: string[] = [];
@@ -38,7 +38,7 @@ export function nodeTap(onFailing: OnFailing): Runner {
       const depth = indent.length / 4;
       const subtest = text.match(/^# Subtest: (.*)$/);
       const bad = text.match(/^not ok \d+ - (.*)$/);
-      // A suite fails because of what is in it, which is named already.
+      // A suite fails because of its subtests, which are already listed.
       if (/^failureType: '?subtestsFailed/.test(text)) failed = undefined;
       if (subtest !== null) {
         path.splice(depth, Infinity, subtest[1]);
@@ -78,7 +78,6 @@ export function nodeSpec(onFailing: OnFailing): Runner {
   };
 }
 
-/** Jest. */
 export function jest(onFailing: OnFailing): Runner {
   const counts = new Counts();
   let file = "";
@@ -95,13 +94,12 @@ export function jest(onFailing: OnFailing): Runner {
   };
 }
 
-/** Vitest. */
 export function vitest(onFailing: OnFailing): Runner {
   const counts = new Counts();
   return {
     read(line) {
       const name = line.match(/^ FAIL {2}(.+)$/)?.[1];
-      // A file that could not be loaded is named twice.
+      // A file that fails to load is listed twice.
       if (name !== undefined) onFailing(name.replace(/ \[ .* \]$/, ""));
       const total = line.match(/^ {6}Tests {2}(.*\(\d+\))$/)?.[1];
       if (total !== undefined) counts.add(numberOf(total, "passed"), numberOf(total, "failed"));
@@ -110,7 +108,7 @@ export function vitest(onFailing: OnFailing): Runner {
   };
 }
 
-/** Mocha: after the figures the failing ones, each with the groups it is in, a line a group. */
+/** Mocha: failing tests follow the counts, each with its groups on lines of their own. */
 export function mocha(onFailing: OnFailing): Runner {
   const counts = new Counts();
   let in_failing = false;

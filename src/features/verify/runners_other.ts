@@ -1,8 +1,8 @@
-/** How the test runners of Rust, Go and Python report. */
+/** Readers for the test runners of Rust, Go and Python. */
 import { Counts, numberOf } from "./runner_counts.ts";
 import type { OnFailing, Runner } from "./test_report.ts";
 
-/** `cargo test`: a summary for each test binary, before it the names of the failing ones. */
+/** `cargo test`: for each test binary the failing tests, then a summary. */
 export function cargo(onFailing: OnFailing): Runner {
   const counts = new Counts();
   let in_failures = false;
@@ -18,7 +18,7 @@ export function cargo(onFailing: OnFailing): Runner {
   };
 }
 
-/** An event of `go test -json` (`go doc test2json`). */
+/** See `go doc test2json`. */
 interface GoEvent {
   Action: string;
   Package?: string;
@@ -26,10 +26,10 @@ interface GoEvent {
   Output?: string;
 }
 
-/** Tests that are kept apart: output without end does not take memory without end. */
+/** Limits the memory for endless output. */
 const GO_TESTS_MAX = 100_000;
 
-/** `go test`, as text or, which alone counts the passed ones too, with `-json`. */
+/** `go test` as text or with `-json`, which also counts passed tests. */
 export function go(onFailing: OnFailing): Runner {
   const ended = new Map<string, "pass" | "fail">();
   const failed_packages = new Set<string>();
@@ -64,11 +64,11 @@ export function go(onFailing: OnFailing): Runner {
     },
     counts() {
       if (!found) return undefined;
-      // A test with subtests is counted by these.
+      // A test with subtests counts as these.
       const groups = new Set([...ended.keys()].map((name) => name.replace(/\/[^/]*$/, "")));
       const leaves = [...ended].filter(([name]) => !groups.has(name) || !hasSubtest(ended, name));
       const failing = leaves.filter(([, how]) => how === "fail").map(([name]) => name);
-      // One that could not be built ran no test.
+      // A package that failed to build ran no test.
       const unbuilt = [...failed_packages]
         .filter((name) => !failing.some((test) => test.startsWith(`${name}.`)));
       for (const name of [...failing, ...unbuilt]) onFailing(name);
@@ -91,13 +91,13 @@ function goEvent(line: string): GoEvent | undefined {
   }
 }
 
-/** What a line of `go test -json` would have been without it; other lines as they are. */
+/** Returns the text form of a line of `go test -json`; other lines are unchanged. */
 export function goText(line: string): string {
   const event = goEvent(line);
   return event === undefined ? `${line}\n` : event.Output ?? "";
 }
 
-/** pytest: the short summary names the failing ones. */
+/** pytest: the short summary lists the failing tests. */
 export function pytest(onFailing: OnFailing): Runner {
   const counts = new Counts();
   return {
@@ -115,7 +115,7 @@ export function pytest(onFailing: OnFailing): Runner {
   };
 }
 
-/** `python -m unittest`: a block for each failing one, then how many ran and how many did not pass. */
+/** `python -m unittest`: a block for each failing test, then the counts. */
 export function unittest(onFailing: OnFailing): Runner {
   const counts = new Counts();
   let before = "";

@@ -1,17 +1,16 @@
-/** What the output of test runners says: how many tests passed and failed, and which failed. */
+/** Counts the tests in the output of test runners, and lists failing ones. */
 import type { TestCounts } from "./runner_counts.ts";
 import { deno, jest, mocha, nodeSpec, nodeTap, vitest } from "./runners_javascript.ts";
 import { cargo, go, pytest, unittest } from "./runners_other.ts";
 
-/** Reads the output of one test runner. */
 export interface Runner {
-  /** Takes a line, without its end and without escape sequences. */
+  /** Takes a line without its end and without escape sequences. */
   read(line: string): void;
-  /** What its summaries said; undefined while there was none. */
+  /** Undefined until there is a summary. */
   counts(): TestCounts | undefined;
 }
 
-/** Takes the name of a test that failed, as its runner calls it. */
+/** Takes the runner's name of a failing test. */
 export type OnFailing = (name: string) => void;
 
 const RUNNERS: readonly ((onFailing: OnFailing) => Runner)[] = [
@@ -27,18 +26,17 @@ const RUNNERS: readonly ((onFailing: OnFailing) => Runner)[] = [
   unittest,
 ];
 
-/** Failing tests that are named. */
 const FAILING_MAX = 200;
 const NAME_MAX = 300;
 
 export interface TestSummary extends TestCounts {
-  /** The first of the failing tests, each once. */
+  /** The first failing tests, without duplicates. */
   failing: string[];
 }
 
 /**
- * Reads the output of a command that runs tests, whichever runner it calls; of several summaries,
- * as of the packages of a workspace, the figures are added.
+ * Reads the output of any test runner. Several summaries, as for the packages of a workspace, are
+ * added.
  */
 export class TestReport {
   readonly #readers: { runner: Runner; failing: Set<string> }[] = RUNNERS.map((make) => {
@@ -49,12 +47,11 @@ export class TestReport {
     return { runner, failing };
   });
 
-  /** Takes the next line. */
   read(line: string): void {
     for (const { runner } of this.#readers) runner.read(line);
   }
 
-  /** What was read; undefined when no runner said how its tests went. */
+  /** Undefined without any summary. */
   summary(): TestSummary | undefined {
     let summary: TestSummary | undefined;
     for (const { runner, failing } of this.#readers) {

@@ -1,4 +1,3 @@
-/** The tool with which a model builds, tests or lints its project. */
 import * as z from "zod";
 import {
   defineTool,
@@ -25,7 +24,7 @@ const verifyInput = () =>
       .describe(`Time limit in seconds, ${VERIFY_TIMEOUT_S} by default`),
   });
 
-/** Makes the tool. */
+/** Returns the tool with which a model builds, tests or lints its project. */
 export function verifyTool(parts: VerifyToolParts): Tool {
   return defineTool({
     name: "verify",

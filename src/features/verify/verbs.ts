@@ -5,20 +5,19 @@ import { place, type PlaceServices, workdirOf } from "../../verbs/workdir.ts";
 import type { Session } from "../../session/session.ts";
 import type { Sandbox, SandboxScope } from "../../jail/sandbox.ts";
 
-/** The services of the verbs that build and test. */
-export interface VerifyServices extends PlaceServices {
-  /** @throws {Error} when the sandbox asked for in daemon.toml does not work. */
+interface VerifyServices extends PlaceServices {
+  /** @throws {Error} when the configured sandbox does not work */
   sandbox(): Promise<Sandbox>;
   /** What a command in a directory can see. */
   scope(workdir: string): SandboxScope;
-  /** Has what is written named in a session; the function that it returns ends that. */
+  /** Reports files that are written until the returned function is called. */
   watchWrites(session: Session): Promise<() => Promise<void>>;
 }
 
 const defineVerb = verbsOf<VerifyServices>();
 
 const TIMEOUT_S = 600;
-/** Maximum length of a progress report, in characters. */
+/** Of a progress report, in characters. */
 const MESSAGE_MAX = 200;
 
 const limits = () => ({
@@ -89,7 +88,7 @@ async function run(
   const { services, signal } = context;
   let reports = 0;
   const workdir = await workdirOf(context, at);
-  // Loaded on first use: nothing else in a daemon needs it.
+  // Loaded on first use.
   const { verify } = await import("./verify.ts");
   const { session_id } = at;
   const endWatch = session_id === undefined

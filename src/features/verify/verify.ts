@@ -1,4 +1,4 @@
-/** Builds, tests or lints a project as it says itself, in the sandbox of the model's commands. */
+/** Builds, tests or lints a project in the sandbox of the model's commands. */
 import type { OnOutput } from "../../base/redraw.ts";
 import { BoundedOutput } from "../../jail/output.ts";
 import { ShownOutput } from "../../jail/shown_output.ts";
@@ -11,42 +11,41 @@ import { OutputLines } from "./output_lines.ts";
 import { goText } from "./runners_other.ts";
 import { TestReport } from "./test_report.ts";
 
-export interface VerifyOptions {
+interface VerifyOptions {
   kind: Kind;
-  /** The parts to test; all by default. */
+  /** Default: all. */
   packages?: readonly string[];
-  /** What was agreed to: nothing else is run. */
+  /** The approved command; no other is run. */
   agreed?: Agreed;
-  /** The project's directory, and what may be seen beside it. */
+  /** The project's directory, and what is visible around it. */
   scope: SandboxScope;
   sandbox: Sandbox;
   timeout_ms: number;
-  /** How long it has waited for a person; this does not count as its time. */
+  /** The time spent on waiting for a person, which does not count. */
   waited_ms?: () => number;
-  /** Ends it, with all that it started. */
+  /** Ends it with all its processes. */
   signal: AbortSignal;
-  /** Receives a preview of the output while it is written. */
+  /** Receives a preview of the output. */
   onOutput?: OnOutput;
 }
 
-/** What a person was told of it. */
+/** What a person approved. */
 export interface Agreed extends Pick<Detected, "detected_by" | "script"> {
   /** The command line. */
   runs: string;
 }
 
 export interface VerifyResult {
-  /** What was run. */
   command: string;
-  /** The file that said so. */
+  /** The file that defines it. */
   detected_by: string;
   /** `null` when a signal or the time limit ended it. */
   exit_code: number | null;
   timed_out: boolean;
-  /** Tests, where the runner's report was understood. */
+  /** If the runner's report was understood. */
   passed?: number;
   failed?: number;
-  /** The first of the failing ones, as the runner calls them. */
+  /** The first ones, as the runner names them. */
   failing?: string[];
   /** The end of the output. */
   log_tail: string;
@@ -54,12 +53,12 @@ export interface VerifyResult {
 }
 
 /**
- * Python takes a cached module for the current one when size and second of the source are the same,
- * as after a quick edit: without caches no verdict is about what was there before.
+ * Python's cache ignores an edit within the same second that keeps the size, so verdicts need fresh
+ * modules.
  */
 const ENVIRONMENT = { PYTHONDONTWRITEBYTECODE: "1" };
 
-/** The command line of what is run, as a shell would take it. */
+/** Returns the command line for a shell. */
 export function runsOf({ argv }: Detected): string {
   return argv.map(shellQuote).join(" ");
 }
@@ -73,10 +72,9 @@ const LOG_TAIL_BYTES = 16 * 1024;
 
 /**
  * Builds, tests or lints a project.
- *
- * @throws {SvcError} not_found when nothing in its directory says how; validation for packages that
- * cannot be chosen; conflict when something else would be run than was agreed to.
- * @throws the signal's reason when it was aborted, once the processes are dead.
+ * @throws {SvcError} not_found without a command; validation for unusable packages; conflict when
+ * the command is not the approved one
+ * @throws the signal's reason, once the processes are dead
  */
 export async function verify(options: VerifyOptions): Promise<VerifyResult> {
   const { kind, packages, agreed, scope, sandbox, timeout_ms, waited_ms, signal, onOutput } =

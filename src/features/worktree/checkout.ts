@@ -1,4 +1,4 @@
-/** A worktree as git knows it: the location of its files and of its index, and its branch. */
+/** A worktree as git knows it. */
 import { SvcError } from "../../protocol/errors.ts";
 import { worktreePath } from "../../base/worktree_path.ts";
 import type { Sandbox } from "../../jail/sandbox.ts";
@@ -8,7 +8,7 @@ import { openMoved } from "./moved.ts";
 import { branchOf, checkName } from "./names.ts";
 
 /**
- * The pathspec of commits: everything except svc's directory, which a checkout would bring into the
+ * The pathspec of commits: without svc's directory, which a checkout would bring into the
  * repository's own.
  */
 export const COMMITTED: readonly string[] = [".", ":(exclude,top,icase).svc"];
@@ -17,13 +17,11 @@ export const COMMITTED: readonly string[] = [".", ":(exclude,top,icase).svc"];
 export interface WorktreeCall {
   /** Absolute real path of the repository's top directory. */
   repo: string;
-  /** The sandbox for git. */
   sandbox: Sandbox;
-  /** Aborts the operation; half-done work is undone, and work that cannot be undone is finished. */
+  /** Aborts; partial work is undone, or finished if it cannot be undone. */
   signal: AbortSignal;
 }
 
-/** A worktree that git knows. */
 export interface OpenWorktree extends Checkout {
   repo: Repo;
   name: string;
@@ -31,9 +29,8 @@ export interface OpenWorktree extends Checkout {
 }
 
 /**
- * Finds a worktree and its git directory. Does not read the worktree's own `.git` file, because a
- * command in the worktree may have rewritten it.
- *
+ * Finds a worktree. Does not trust the worktree's own `.git` file, which a command may have
+ * rewritten.
  * @throws {SvcError} not_found; validation for a bad name or repository
  */
 export async function openWorktree(
@@ -54,7 +51,7 @@ export function noWorktree(name: string, root: string): SvcError {
   });
 }
 
-/** Returns the commit that a name refers to; undefined when there is none. */
+/** Returns a commit's hash; undefined if it does not exist. */
 export async function commitOf(
   repo: Repo,
   name: string,
@@ -66,8 +63,7 @@ export async function commitOf(
 }
 
 /**
- * Returns the commit of the repository's checkout. @throws {SvcError} conflict when there is none
- * yet.
+ * Returns the commit of the repository's checkout. @throws {SvcError} conflict without a commit.
  */
 export async function headOf(repo: Repo, signal: AbortSignal): Promise<string> {
   const head = await commitOf(repo, "HEAD", signal);
@@ -75,10 +71,7 @@ export async function headOf(repo: Repo, signal: AbortSignal): Promise<string> {
   throw new SvcError("conflict", `${repo.root} has no commit yet`, { hint: "create one first" });
 }
 
-/**
- * Returns the commit of a worktree's branch. @throws {SvcError} not_found when the branch does not
- * exist.
- */
+/** Returns the commit of a branch. @throws {SvcError} not_found without that branch. */
 export async function tipOf(repo: Repo, branch: string, signal: AbortSignal): Promise<string> {
   const tip = await commitOf(repo, `refs/heads/${branch}`, signal);
   if (tip !== undefined) return tip;
@@ -96,15 +89,12 @@ export async function isAncestor(
   return (await git(repo, args, { signal, answers: [0, 1] })).code === 0;
 }
 
-/**
- * Returns the ref that records which commit of a worktree was merged; a squash leaves no other
- * trace.
- */
+/** Returns the ref of a worktree's merged commit; a squash leaves no other trace. */
 export function mergedRef(name: string): string {
   return `refs/svc/merged/${name}`;
 }
 
-/** Reports whether the commit of a worktree's branch is part of the repository's checkout. */
+/** Reports whether a worktree's commit is part of the repository's checkout. */
 export async function isMerged(
   repo: Repo,
   name: string,
@@ -115,7 +105,7 @@ export async function isMerged(
   return await isAncestor(repo, tip, await headOf(repo, signal), signal);
 }
 
-/** Returns the paths in a worktree that differ from its last commit, including new ones. */
+/** Returns paths that differ from the last commit, including new ones. */
 export async function changedPaths(tree: OpenWorktree, signal: AbortSignal): Promise<string[]> {
   const args = ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=normal"];
   const { stdout } = await git(tree.repo, [...args, "--ignore-submodules=dirty"], {
@@ -125,11 +115,7 @@ export async function changedPaths(tree: OpenWorktree, signal: AbortSignal): Pro
   return stdout.split("\0").filter((entry) => entry !== "").map((entry) => entry.slice(3));
 }
 
-/**
- * Checks that a worktree is on its branch, because commits must go there.
- *
- * @throws {SvcError} conflict when it is not
- */
+/** Checks that a worktree is on its branch, for commits. @throws {SvcError} conflict. */
 export async function requireOnBranch(tree: OpenWorktree, signal: AbortSignal): Promise<void> {
   const at = await gitLine(tree.repo, ["symbolic-ref", "--quiet", "HEAD"], {
     signal,

@@ -1,4 +1,4 @@
-/** The changes in a worktree, committed or not, as one patch. */
+/** The changes in a worktree as one patch. */
 import type * as z from "zod";
 import { join } from "@std/path";
 import { readUntrusted } from "../../jail/untrusted_files.ts";
@@ -12,17 +12,15 @@ export type FileChange = z.output<ReturnType<typeof fileChangeSchema>>;
 export type WorktreeDiff = z.output<ReturnType<typeof worktreeDiffSchema>>;
 
 const FILES_MAX = 1_000;
-/** The largest index that is copied, in bytes: about two million files. */
+/** In bytes: about two million files. */
 const INDEX_MAX = 256 * 1024 * 1024;
-/** Limits of the patch in bytes, without and with `full`. */
+/** In bytes, without and with `full`. */
 const PATCH_BYTES = 64 * 1024;
 const FULL_PATCH_BYTES = 4 * 1024 * 1024;
 
 /**
- * Compares a worktree, including uncommitted changes, with the commit at which it left the
- * repository's checkout.
- *
- * @param options.full returns up to 4 MiB of the patch instead of 64 KiB
+ * Compares a worktree, with uncommitted changes, with its merge base with the repository's
+ * checkout.
  * @throws {SvcError} not_found when there is no such worktree
  */
 export async function diffWorktree(
@@ -36,8 +34,7 @@ export async function diffWorktree(
     const head = await headOf(repo, signal);
     const base = await gitLine(repo, ["merge-base", head, commit], { signal, answers: [0, 1] });
     const base_commit = base || head;
-    // A separate index, so that new files are included and the worktree's own index stays
-    // unchanged.
+    // A separate index includes new files and keeps the worktree's own unchanged.
     const index = join(tree.git_dir, `svc-diff-${crypto.randomUUID()}.index`);
     const at: GitOptions = { signal, at: tree, env: { GIT_INDEX_FILE: index } };
     try {
@@ -64,14 +61,13 @@ export async function diffWorktree(
 }
 
 /**
- * Copies an index with its timestamp. Git reads a file that is as recent as the index, because its
- * size and time prove nothing; with a newer index git would take the file for unchanged.
+ * Copies an index with its timestamp: git takes files that are older than the index for unchanged.
  */
 async function copyIndex(root: string, from: string, to: string): Promise<void> {
   const index = readUntrusted(root, (files) => files.read(from, INDEX_MAX));
   if (index === undefined) return;
   const { mtime } = await Deno.lstat(from);
-  // Does not write through a link that a command may have created there.
+  // `createNew`: a command may have created a link there.
   await Deno.writeFile(to, index, { createNew: true });
   if (mtime !== null) await Deno.utime(to, mtime, mtime);
 }

@@ -1,7 +1,7 @@
 /**
- * Runs git in an untrusted repository. Programs that the repository's own configuration names
- * (hooks, filters, drivers, monitors) do not run, and git itself runs in the sandbox of the model's
- * commands, because one of those may rewrite the configuration at any moment.
+ * Runs git in an untrusted repository. Programs in the repository's configuration (hooks, filters,
+ * drivers, monitors) do not run, and git runs in the sandbox of the model's commands, because one
+ * of those may change the configuration at any time.
  */
 import { dirname, join, resolve } from "@std/path";
 import { type ProcessEnd, runProcess } from "../../jail/process.ts";
@@ -21,44 +21,41 @@ import {
   parseConfigList,
 } from "./git_config.ts";
 
-/** A repository that was checked and can be used. */
+/** A checked repository. */
 export interface Repo {
-  /** Absolute real path of its top directory. */
+  /** The absolute real path of its top directory. */
   readonly root: string;
   /** `<root>/.git`, a directory. */
   readonly git_dir: string;
   readonly sandbox: Sandbox;
-  /** Variables for every git in it. */
+  /** For every git in it. */
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Where git works, if not in the repository's own checkout. */
+/** Another checkout than the repository's own. */
 export interface Checkout {
-  /** Top of the working tree. */
+  /** The top of the working tree. */
   path: string;
-  /** Its git directory: `<root>/.git/worktrees/<id>`. */
+  /** `<root>/.git/worktrees/<id>`. */
   git_dir: string;
 }
 
 export interface GitOptions {
-  /** Aborts it. */
   signal: AbortSignal;
   /** Default: the repository's own checkout. */
   at?: Checkout;
-  /** The time limit. */
   timeout_ms?: number;
-  /** The most bytes of standard output; more ends git. */
+  /** Of standard output; more ends git. */
   max_bytes?: number;
   env?: Record<string, string>;
-  /** Exit codes that are answers; any other is an error. */
+  /** Expected exit codes; others are errors. */
   answers?: readonly number[];
 }
 
-export interface GitResult {
+interface GitResult {
   code: number;
   stdout: string;
   stderr: string;
-  /** Whether `max_bytes` was reached. */
   truncated: boolean;
 }
 
@@ -66,20 +63,19 @@ const TIMEOUT_MS = 60_000;
 const STDOUT_BYTES = 8 * 1024 * 1024;
 const STDERR_BYTES = 8 * 1024;
 
-/** The author of commits when the user has no git identity. */
+/** Used when the user has no git identity. */
 const NOBODY = { name: "svc", email: "svc@localhost" };
 
 /**
- * Checks a repository: that it is one, that git trusts its owner, and which programs its
- * configuration would run.
- *
+ * Opens a repository, and finds the programs that its configuration would run. Git must trust its
+ * owner.
  * @param root absolute path of its top directory
- * @throws {SvcError} validation when it is not the top of a repository's main checkout
+ * @throws {SvcError} validation when it is not the top of a main checkout
  */
 export async function openRepo(root: string, sandbox: Sandbox, signal: AbortSignal): Promise<Repo> {
   const repo: Repo = { root, git_dir: join(root, ".git"), sandbox, env: {} };
   requireGitDir(repo);
-  // Outside of the sandbox, with the person's own configuration; these commands run nothing.
+  // Outside of the sandbox, with the person's configuration; these commands run no programs.
   const [config] = await Promise.all([
     trusted(repo, ["config", "--list", "--show-scope", "-z"], signal),
     trusted(repo, ["rev-parse", "--is-inside-work-tree"], signal),
@@ -100,14 +96,10 @@ export async function openRepo(root: string, sandbox: Sandbox, signal: AbortSign
   };
 }
 
-/**
- * The most included files to read; no real repository needs more, a malicious one could be endless.
- */
+/** More than any real repository needs; a malicious one could include files forever. */
 const INCLUDES_MAX = 50;
 
-/**
- * Returns what the repository's configuration may also include, assuming that each condition holds.
- */
+/** Returns conditionally included configuration, as if every condition held. */
 async function included(
   repo: Repo,
   entries: readonly ConfigEntry[],
@@ -160,11 +152,10 @@ function requireGitDir({ root, git_dir }: Repo): void {
 }
 
 /**
- * Runs git in a repository. When the sandbox cannot be made, git has not run; a second try describes
- * the file system anew, because a socket that a mount should cover may have been removed meanwhile.
- *
- * @throws {SvcError} timeout; `internal` with git's message for an exit code that is not an answer
- * @throws the signal's reason when it was aborted
+ * Runs git. If the sandbox fails to start, retries once with a fresh view of the file system: a
+ * socket that a mount covers may have been removed.
+ * @throws {SvcError} timeout; `internal` with git's message for an unexpected exit code
+ * @throws the signal's reason
  */
 export async function git(
   repo: Repo,
@@ -190,10 +181,10 @@ export async function git(
   }
 }
 
-/** The sandbox could not be made, so the program in it was not started. */
+/** The sandbox failed before the program started. */
 class SandboxFailure extends SvcError {}
 
-/** Returns the first line of git's output. */
+/** Returns git's output without the last newline. */
 export async function gitLine(
   repo: Repo,
   args: readonly string[],
@@ -211,7 +202,7 @@ async function trusted(repo: Repo, args: string[], signal: AbortSignal): Promise
   return (await run(spawn, outside, args[0], { signal })).stdout;
 }
 
-/** Returns the git to run outside of the sandbox. */
+/** The git to run outside of the sandbox. */
 function ownGit({ root, sandbox }: Repo): { cmd: string; path: string } {
   const found = sandbox.outside("git", root);
   if (found !== undefined) return found;
@@ -223,21 +214,18 @@ function ownGit({ root, sandbox }: Repo): { cmd: string; path: string } {
 }
 
 /**
- * Commands that look for changes in a working tree. For a nested repository, git starts another
- * git, which runs the filters configured there.
+ * Commands that search a working tree for changes. In a nested repository, git starts another git,
+ * which runs the filters configured there.
  */
 const LOOKING = new Set(["add", "commit", "diff", "status"]);
 
 /**
- * Commands that change nothing, and end with the daemon. Any other that is killed leaves locks that
- * block every later one, and half a checkout: it may go on until its time limit.
+ * Commands without effects, which end with the daemon. A killed writer would leave locks and half a
+ * checkout, so others may run until their time limit.
  */
 const READING = new Set(["diff", "merge-base", "rev-parse", "status", "symbolic-ref"]);
 
-/**
- * Returns a scope with the repository, without the journals of its sessions and those in its
- * worktrees.
- */
+/** The repository without the journals in it and in its worktrees. */
 function scopeOf({ root }: Repo): SandboxScope {
   const own = join(root, ".svc");
   const hidden = [
@@ -251,12 +239,12 @@ const ENVIRONMENT = {
   LANG: "C",
   LC_ALL: "C",
   GIT_TERMINAL_PROMPT: "0",
-  // Keeps a status from taking the index lock away from a git that the person runs.
+  // So that a status does not take the index lock from the person's git.
   GIT_OPTIONAL_LOCKS: "0",
-  // A partial clone would fetch missing objects over a transport that its configuration names.
+  // A partial clone could fetch objects over a transport from its configuration.
   GIT_ALLOW_PROTOCOL: "none",
   GIT_EDITOR: "false",
-  // Nobody reads progress, and a git that outlives its reader would die of writing it.
+  // A git that outlives its reader would die when it writes progress.
   GIT_PROGRESS_DELAY: "86400",
 };
 
@@ -295,7 +283,7 @@ async function run(
   }
   const said = (await stderr.text()).trim();
   const code = end?.exit_code ?? (enough.signal.aborted ? 0 : -1);
-  // bwrap exits with 1 when it fails, which is also an answer of git's.
+  // bwrap fails with exit code 1, which may also be git's answer.
   if (sandbox === "bubblewrap" && code === 1 && said.startsWith("bwrap: ")) {
     throw new SandboxFailure("internal", `git ${command} could not be run in the sandbox: ${said}`);
   }
@@ -313,7 +301,7 @@ class Beginning {
     this.#room = max_bytes;
   }
 
-  /** Adds bytes; the chunk may be reused afterwards. */
+  /** The chunk may be reused afterwards. */
   push(chunk: Uint8Array): void {
     const part = new Uint8Array(chunk.subarray(0, this.#room));
     if (part.length > 0) this.#chunks.push(part);

@@ -1,14 +1,13 @@
-/** Finds what a repository's configuration would make git run, and disables it. */
+/** Finds and disables programs in a repository's configuration. */
 
-/** One value from `git config --list --show-scope -z`. */
 export interface ConfigEntry {
   scope: string;
-  /** Section and variable in lower case; the subsection between them is unchanged. */
+  /** Section and variable are in lower case; the subsection is unchanged. */
   key: string;
   value: string;
 }
 
-/** Parses the output of `git config --list --show-scope -z`. */
+/** Parses `git config --list --show-scope -z`. */
 export function parseConfigList(text: string): ConfigEntry[] {
   const parts = text.split("\0");
   const entries: ConfigEntry[] = [];
@@ -18,10 +17,7 @@ export function parseConfigList(text: string): ConfigEntry[] {
   return entries;
 }
 
-/**
- * Parses the output of `git config --list -z` for a file that the repository's configuration
- * includes.
- */
+/** Parses `git config --list -z` of an included file. */
 export function parseConfigFile(text: string): ConfigEntry[] {
   return text.split("\0").slice(0, -1).map((entry) => parseEntry("local", entry));
 }
@@ -31,14 +27,14 @@ function parseEntry(scope: string, text: string): ConfigEntry {
   return { scope, key, value };
 }
 
-/** Reports whether a value comes from the repository, not from the person or the system. */
+/** Reports whether a value is from the repository, not from the person or the system. */
 function isRepositorys({ scope }: ConfigEntry): boolean {
   return scope === "local" || scope === "worktree";
 }
 
 /**
- * Returns the files that the repository's configuration includes conditionally. The conditions
- * depend on the branch and the checkout, so the files may apply to one git and not to another.
+ * Returns conditionally included files. The conditions depend on branch and checkout, so different
+ * gits may include different files.
  */
 export function conditionalIncludes(entries: readonly ConfigEntry[]): string[] {
   return entries
@@ -46,7 +42,6 @@ export function conditionalIncludes(entries: readonly ConfigEntry[]): string[] {
     .map(({ value }) => value);
 }
 
-/** Set regardless of the configuration. */
 const ALWAYS: readonly [string, string][] = [
   ["core.hooksPath", "/dev/null"],
   ["core.fsmonitor", "false"],
@@ -62,9 +57,9 @@ const ALWAYS: readonly [string, string][] = [
 ];
 
 /**
- * Variables with a subsection that name a program, and their replacements: a filter is removed (if
- * it is `required`, git then refuses the file rather than commit data that should have been
- * encrypted), a merge driver reports a conflict, a hook does nothing.
+ * Variables that name a program, and their replacements. A filter is removed (git refuses files
+ * with a `required` one, rather than commit unencrypted data), a merge driver reports a conflict, a
+ * hook does nothing.
  */
 const PROGRAMS: readonly [RegExp, string][] = [
   [/^filter\.[^]*\.(?:clean|smudge|process)$/, ""],
@@ -73,10 +68,8 @@ const PROGRAMS: readonly [RegExp, string][] = [
 ];
 
 /**
- * Returns environment variables that keep git from running anything that the repository's own
- * configuration names. The person's and the system's configuration stay.
- *
- * Variables rather than `-c`, because a subsection may contain any character.
+ * Returns variables that disable all programs in the repository's configuration, but not those of
+ * the person and the system. Not `-c`, because a subsection may contain any character.
  */
 export function hardenedConfig(entries: readonly ConfigEntry[]): Record<string, string> {
   const pairs = new Map(ALWAYS);

@@ -1,22 +1,20 @@
-/** Where git keeps what it knows of each worktree. */
 import { basename, dirname, join } from "@std/path";
 import { RootedError } from "../../jail/rooted.ts";
 import { exists } from "../../os/files.ts";
 import { readUntrusted } from "../../jail/untrusted_files.ts";
 import type { Repo } from "./git.ts";
 
-/** Returns the git directory of the worktree at a path: the one whose `gitdir` file names it. */
+/** Returns the git directory of a worktree: the one whose `gitdir` file names its path. */
 export function gitDirOf(repo: Repo, path: string): string | undefined {
   return gitDirs(repo).get(path);
 }
 
-/** Longer than any path, in bytes. */
+/** More than any path, in bytes. */
 export const LINK_MAX = 8 * 1024;
 
 /**
- * Returns the git directories of the worktrees that git knows, by the paths of the worktrees. Skips
- * a git directory in which a command has replaced one of these files; git would not recognize that
- * worktree either.
+ * Returns git's directories by worktree path. Skips one whose files a command has replaced; git
+ * does not recognize it either.
  */
 export function gitDirs({ root, git_dir }: Repo): Map<string, string> {
   const found = new Map<string, string>();
@@ -34,7 +32,7 @@ export function gitDirs({ root, git_dir }: Repo): Map<string, string> {
   return found;
 }
 
-/** What `look` returns; undefined where a file is not one that may be read. */
+/** Returns the result of `look`; undefined for a file that must not be read. */
 export function unlessRefused<T>(look: () => T): T | undefined {
   try {
     return look();

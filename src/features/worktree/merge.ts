@@ -1,4 +1,4 @@
-/** Merges the work of a worktree into the repository's checkout. */
+/** Merges a worktree into the repository's checkout. */
 import type * as z from "zod";
 import { SvcError } from "../../protocol/errors.ts";
 import { headOf, isAncestor, mergedRef, tipOf, type WorktreeCall } from "./checkout.ts";
@@ -9,31 +9,26 @@ import { withRepoLock } from "./repo_lock.ts";
 import type { mergeResultSchema } from "./schemas.ts";
 
 /**
- * `ff-only` moves the checkout forward to the branch; `squash` makes one commit of it; `ours` is
- * git's merge strategy of that name: it records the branch as merged and keeps the checkout's
- * files.
+ * `ff-only` moves the checkout to the branch; `squash` makes one commit; `ours` records the branch
+ * as merged but keeps the checkout's files.
  */
 export type MergeStrategy = "ff-only" | "squash" | "ours";
 
 export type MergeResult = z.output<ReturnType<typeof mergeResultSchema>>;
 
-/** A commit to which the checkout can be moved forward, or why there is none. */
+/** The next commit of the checkout, or why there is none. */
 type Target = { commit: string } | { reason: string; conflicts: string[] };
 
-/** How long git may take to write the checkout. */
+/** To write the checkout. */
 const CHECKOUT_MS = 600_000;
 /** Git's exit code for unknown options. */
 const USAGE = 129;
 
 /**
- * Merges the branch of a worktree into the repository's checkout. First creates the result without
- * touching any checkout; then moves the checkout forward to it, which git does only if no
- * uncommitted file is in the way. A failed merge changes nothing.
- *
- * @param options.message for the commits of `squash` and `ours`
- * @param options.signal aborts it until the checkout begins to move; that step is always finished
- * @throws {SvcError} not_found when there is no such branch; conflict when the repository has no
- * commit or HEAD moved meanwhile
+ * Merges a worktree's branch. Creates the result without a checkout, then fast-forwards the
+ * checkout, which git refuses if uncommitted files are in the way. A failed merge changes nothing.
+ * @param options.signal aborts until the checkout begins to move
+ * @throws {SvcError} not_found for a missing branch; conflict without a commit or if HEAD moved
  */
 export async function mergeWorktree(
   options: WorktreeCall & { branch: string; strategy: MergeStrategy; message?: string },
@@ -80,7 +75,7 @@ async function targetOf(repo: Repo, sides: Sides, signal: AbortSignal): Promise<
   return { commit: await commitTree(repo, merged.tree, [head], message, signal) };
 }
 
-/** Merges two commits in the object store only. */
+/** Merges two commits without a checkout. */
 async function mergeTrees(
   repo: Repo,
   head: string,
@@ -110,12 +105,12 @@ async function commitTree(
   return await gitLine(repo, ["commit-tree", ...args], { signal });
 }
 
-/** Cannot be aborted, because that would leave the checkout between two commits. */
+/** Cannot be aborted: that would leave the checkout between two commits. */
 async function moveForward(repo: Repo, commit: string): Promise<MergeResult> {
   const signal = new AbortController().signal;
   const args = [
     ...["merge", "--ff-only", "--quiet", "--no-stat", "--no-autostash"],
-    // Overrides options in the configuration of the branch.
+    // Overrides the branch's configuration.
     ...["--commit", "--no-squash", "--no-verify-signatures"],
   ];
   const { code, stderr } = await git(repo, [...args, commit], {
@@ -124,7 +119,7 @@ async function moveForward(repo: Repo, commit: string): Promise<MergeResult> {
     answers: [0, 1, 128],
   });
   if (code === 0) return { merged: true, commit };
-  // Git lists the files in the way, one per line, after a tab.
+  // Each file is on its own line after a tab.
   const conflicts = [...stderr.matchAll(/^\t(.+)$/gm)].map(([, file]) => file);
   if (conflicts.length === 0) throw new SvcError("conflict", `git merge failed: ${stderr}`);
   return { merged: false, conflicts, reason: "uncommitted files are in the way" };

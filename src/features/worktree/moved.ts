@@ -1,4 +1,4 @@
-/** Worktrees of a repository that was renamed or moved with them: git knows their old paths. */
+/** Repairs git's paths of worktrees after the repository was moved. */
 import { basename, join } from "@std/path";
 import { worktreeAt, worktreePath } from "../../base/worktree_path.ts";
 import type { Sandbox } from "../../jail/sandbox.ts";
@@ -9,7 +9,7 @@ import { gitDirs, LINK_MAX, unlessRefused } from "./git_dirs.ts";
 
 const REPAIR_MS = 60_000;
 
-/** Opens a repository, and has git know where those of its worktrees are that svc made. */
+/** Opens a repository, and tells git the current paths of svc's worktrees. */
 export async function openMoved(
   root: string,
   sandbox: Sandbox,
@@ -21,7 +21,7 @@ export async function openMoved(
   return repo;
 }
 
-/** Repairs the worktrees around or in a directory that was moved. @throws as {@linkcode openMoved} */
+/** Repairs the worktrees around or in a moved directory. @throws as {@linkcode openMoved} */
 export async function followMoved(
   directory: string,
   sandbox: () => Promise<Sandbox>,
@@ -32,8 +32,8 @@ export async function followMoved(
 }
 
 /**
- * Returns the worktrees that git knows by the path that they had with the repository. A command in a
- * worktree can write its `.git` file, which git believes: it must name the same directory of git's.
+ * Returns worktrees that moved with the repository. A command may have rewritten a worktree's
+ * `.git` file, which git trusts, so it must name the same git directory.
  */
 function movedWorktrees(repo: Repo): string[] {
   const { root } = repo;

@@ -5,9 +5,7 @@ const BRANCH_PREFIX = "svc/";
 const NAME = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?$/;
 
 /**
- * Checks a worktree's name. It becomes a directory and a branch, so it must be a plain word.
- *
- * @throws {SvcError} validation
+ * Checks a worktree's name, which becomes a directory and a branch. @throws {SvcError} validation.
  */
 export function checkName(name: string): void {
   if (NAME.test(name) && !name.includes("..") && !name.endsWith(".lock")) return;

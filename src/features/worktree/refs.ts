@@ -1,11 +1,8 @@
-/** Deletes branches of svc and refs that belong to them. */
 import { join } from "@std/path";
 import { git, type GitOptions, type Repo } from "./git.ts";
 
 /**
- * Deletes a ref that only svc writes, even if a killed git left it locked.
- *
- * @param ref its full name; a missing one counts as deleted
+ * Deletes a ref of svc's, even if a killed git left it locked. A missing one counts as deleted.
  * @throws {SvcError} internal with git's message
  */
 export async function deleteRef(repo: Repo, ref: string, options: GitOptions): Promise<void> {
@@ -13,13 +10,13 @@ export async function deleteRef(repo: Repo, ref: string, options: GitOptions): P
   try {
     await git(repo, args, options);
   } catch (error) {
-    // A running git holds its lock for a shorter time than this git has waited.
+    // A running git would have released the lock by now.
     if (!await unlock(repo, ref)) throw error;
     await git(repo, args, options);
   }
 }
 
-/** @returns whether there was a lock. */
+/** @returns whether there was a lock */
 async function unlock({ git_dir }: Repo, ref: string): Promise<boolean> {
   try {
     await Deno.remove(join(git_dir, `${ref}.lock`));

@@ -8,11 +8,8 @@ const RETRY_MS = 50;
 const WAIT_MS = 120_000;
 
 /**
- * Runs work on a repository's worktrees exclusively: only one process at a time does, and the lock
- * ends with its process.
- *
- * @throws {SvcError} timeout when another process holds it for two minutes
- * @throws the signal's reason when it was aborted while waiting, and anything that `work` throws
+ * Runs work on a repository's worktrees, one process at a time.
+ * @throws {SvcError} timeout after two minutes; the signal's reason; errors of `work`
  */
 export async function withRepoLock<T>(
   root: string,

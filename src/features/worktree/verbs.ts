@@ -12,9 +12,8 @@ import {
   worktreeItemSchema,
 } from "./schemas.ts";
 
-/** The services of the worktree verbs. */
-export interface WorktreeServices extends PlaceServices {
-  /** @throws {Error} when the sandbox configured in daemon.toml does not work */
+interface WorktreeServices extends PlaceServices {
+  /** @throws {Error} when the configured sandbox does not work */
   sandbox(): Promise<Sandbox>;
 }
 
@@ -22,7 +21,7 @@ const defineVerb = verbsOf<WorktreeServices>();
 
 const name = () => z.string().min(1).describe("Name of the worktree");
 
-/** Loaded on first use, because nothing else in a daemon needs it. */
+/** Loaded on first use. */
 const domain = () => import("./worktree.ts");
 
 export const worktreeVerbs = [

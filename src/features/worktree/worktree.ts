@@ -1,6 +1,6 @@
 /**
- * Worktrees of a git repository: separate checkouts in `<repo>/.svc/worktrees/<name>` on the branch
- * `svc/<name>`, for work that does not touch the repository's own checkout.
+ * Worktrees of a git repository: checkouts in `<repo>/.svc/worktrees/<name>` on branch
+ * `svc/<name>`.
  */
 import type * as z from "zod";
 import { RootedError } from "../../jail/rooted.ts";
@@ -34,20 +34,17 @@ export { openWorktree, type WorktreeCall } from "./checkout.ts";
 export { diffWorktree, type FileChange, type WorktreeDiff } from "./diff.ts";
 export { type MergeResult, type MergeStrategy, mergeWorktree } from "./merge.ts";
 
-/** A new worktree. */
-export type CreatedWorktree = z.output<ReturnType<typeof createdWorktreeSchema>>;
+type CreatedWorktree = z.output<ReturnType<typeof createdWorktreeSchema>>;
 
-/** A worktree in a list. */
-export type WorktreeItem = z.output<ReturnType<typeof worktreeItemSchema>>;
+type WorktreeItem = z.output<ReturnType<typeof worktreeItemSchema>>;
 
-/** How long git may take to write a checkout. */
+/** To write a checkout. */
 const CHECKOUT_MS = 600_000;
 
 /**
  * Creates a worktree and its branch.
- *
- * @param options.base the commit, branch or tag at which it starts; default: the current checkout
- * @throws {SvcError} validation for a bad name, base or repository; conflict when it already exists
+ * @param options.base a commit, branch or tag; default: the current checkout
+ * @throws {SvcError} validation for a bad name, base or repository; conflict when it exists
  */
 export async function createWorktree(
   options: WorktreeCall & { name: string; base?: string },
@@ -68,7 +65,7 @@ export async function createWorktree(
     }
     makeOwnDir(repo.root, ["worktrees"]);
     try {
-      // Forced, because git may still list a worktree at that path whose directory is missing.
+      // `--force`: git may still list a worktree whose directory is missing.
       await git(
         repo,
         ["worktree", "add", "--force", "--quiet", "--no-track", "-b", branch, path, base_commit],
@@ -91,11 +88,10 @@ async function requireCommit(repo: Repo, base: string, signal: AbortSignal): Pro
 }
 
 /**
- * Commits all changes in a worktree. Hooks do not run; the author is the user's git identity, or a
+ * Commits all changes in a worktree, without hooks. The author is the user's git identity or a
  * neutral one.
- *
  * @param options.path the worktree's top directory
- * @returns the new commit; undefined when nothing changed
+ * @returns the new commit; undefined without changes
  * @throws {SvcError} conflict when the worktree is not on its branch
  */
 export async function commitAll(
@@ -133,7 +129,7 @@ export async function commitAll(
   });
 }
 
-/** Lists the worktrees of a repository, by name. */
+/** Returns the worktrees of a repository, sorted by name. */
 export async function listWorktrees(call: WorktreeCall): Promise<WorktreeItem[]> {
   const repo = await openMoved(call.repo, call.sandbox, call.signal);
   const git_dirs = gitDirs(repo);
@@ -144,7 +140,7 @@ export async function listWorktrees(call: WorktreeCall): Promise<WorktreeItem[]>
   return items;
 }
 
-/** Returns the names of worktrees that git knows, by path, or that have a directory. */
+/** Returns the names of worktrees that git knows or that have a directory. */
 function knownNames({ root }: Repo, paths: Iterable<string>): string[] {
   const names = new Set<string>();
   for (const path of paths) {
@@ -179,11 +175,9 @@ async function itemOf(
 }
 
 /**
- * Removes a worktree with its directory and its branch, also what a creation that was cut off left.
- *
- * @param options.force also when that loses work that is neither committed nor merged.
- * @throws {SvcError} not_found when nothing of it is there; conflict when it holds such work and
- * `force` is not set, or when it is locked.
+ * Removes a worktree with its directory and branch, also one whose creation was cut off.
+ * @param options.force also discards uncommitted or unmerged work
+ * @throws {SvcError} not_found; conflict for such work without `force`, or for a locked worktree
  */
 export async function cleanWorktree(
   options: WorktreeCall & { name: string; force?: boolean },
@@ -205,18 +199,18 @@ export async function cleanWorktree(
       });
     }
     if (!force) await requireNothingToLose(repo, { name, path, git_dir, tip }, signal);
-    // From here on it is done to its end: half a worktree is of no use to anyone.
+    // From here on it must finish: half a worktree is useless.
     await remove(repo, name);
   });
 }
 
-/** What git writes there while it makes a worktree; it stays when that was cut off. */
+/** Git's lock reason during creation; it stays after a crash. */
 const INITIALIZING = "initializing";
 
-/** The longest reason that is shown, in bytes. */
+/** In bytes. */
 const REASON_MAX = 4 * 1024;
 
-/** Why someone locked a worktree; `""` where the file that says so is not one to be read. */
+/** Returns why a worktree is locked; `""` if that file cannot be read. */
 function readIfLocked({ root }: Repo, git_dir: string): string | undefined {
   const path = `${git_dir}/locked`;
   if (!exists(path)) return undefined;
@@ -258,13 +252,13 @@ async function requireNothingToLose(
   }
 }
 
-/** Removes what there is of a worktree; nothing stops it in the middle. */
+/** Removes the parts of a worktree that exist. */
 async function remove(repo: Repo, name: string): Promise<void> {
   const path = worktreePath(repo.root, name);
   const options = { signal: new AbortController().signal, timeout_ms: CHECKOUT_MS };
   if (exists(path)) await removeTree(path);
   if (gitDirOf(repo, path) !== undefined) {
-    // Twice: also one whose creation was cut off, which git keeps locked.
+    // Twice, for one whose creation was cut off and which is still locked.
     await git(repo, ["worktree", "remove", "--force", "--force", path], options);
   }
   for (const ref of [`refs/heads/${branchOf(name)}`, mergedRef(name)]) {

@@ -1,9 +1,6 @@
 import { ExecutorRegistry } from "./registry.ts";
 
-/**
- * Executors that check each request again before they run it, because another machine accepted it,
- * whose operator may allow more.
- */
+/** Executors that check each request again: another machine accepted it, and may allow more. */
 export function checkedExecutors(executors: ExecutorRegistry): ExecutorRegistry {
   return new ExecutorRegistry(executors.names.map((task_type) => {
     const executor = executors.get(task_type);

@@ -1,6 +1,6 @@
 import type { Deliverable } from "../task.ts";
 
-/** Returns a deliverable that is a text. */
+/** Returns a deliverable with a text. */
 export function textDeliverable(
   summary: string,
   more: Omit<Deliverable, "summary" | "size"> = {},

@@ -13,12 +13,10 @@ import { commit_name, type DeployTarget } from "../../tool_servers/deploy_target
 import type { Deliverable, Effort, Executor, TaskContext, TaskRequest } from "../task.ts";
 import { textDeliverable } from "./deliverable.ts";
 
-export interface DeployParts {
-  /** Returns the current targets of policy.yaml. */
+interface DeployParts {
+  /** From policy.yaml. */
   targets(): readonly DeployTarget[];
-  /** The daemon's environment. */
   env: Env;
-  /** Finds a program by its name in the configuration. */
   find(program: string): FoundProgram | undefined;
 }
 
@@ -33,9 +31,9 @@ const HEALTHY_IN_A_ROW: Record<Effort, number> = {
 const POLL_MS = 500;
 const ANSWER_MS = 10_000;
 const ANSWER_BYTES = 64 * 1024;
-/** The signal carries the task's deadline, so there is no separate time limit. */
+/** The signal carries the task's deadline. */
 const NO_LIMIT_MS = 2 ** 31 - 1;
-/** Variables of the daemon's environment that a deployment needs. */
+/** From the daemon's environment. */
 const INHERITED = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TMPDIR", "SSH_AUTH_SOCK"];
 const LOG_NAME = "deploy.log";
 
@@ -45,7 +43,6 @@ interface Options {
   dry_run: boolean;
 }
 
-/** Creates the executor of `deploy` tasks. */
 export function deployExecutor(parts: DeployParts): Executor {
   // Two concurrent deployments of one target would check each other's result.
   const slots = new Map<string, Semaphore>();
@@ -163,7 +160,7 @@ async function deploy(
   return textDeliverable(`${what} is deployed and healthy: ${seen.health}`, { verification });
 }
 
-/** Returns the command's variables, and a function that masks the secret ones in its output. */
+/** Returns the command's variables, and a function that masks secrets in its output. */
 function environment(target: DeployTarget, env: Env, commit: string | undefined) {
   const values: Record<string, string> = {};
   const secrets: string[] = [];
@@ -220,7 +217,7 @@ interface Seen {
   commit: string;
 }
 
-/** Polls until the service is healthy and runs the commit several times in a row, or time is up. */
+/** Polls until the service is healthy with that commit several times in a row, or time is up. */
 async function watchHealth(
   target: DeployTarget,
   commit: string | undefined,

@@ -1,4 +1,4 @@
-/** The options that each executor accepts in `extra`, for forms. Loaded on demand. */
+/** The JSON Schemas of `extra` by task type, for forms. Loaded on demand. */
 import * as z from "zod";
 import { BrowserExtra } from "./browser/request.ts";
 import { CodeExtra } from "./code/request.ts";
@@ -17,7 +17,7 @@ const EXTRAS: Readonly<Record<string, z.ZodType>> = {
   code: CodeExtra,
 };
 
-/** Returns the JSON Schemas of `extra` by task type; a type that is missing accepts anything. */
+/** Returns the JSON Schemas of `extra`; a type without one accepts anything. */
 export function extraSchemas(
   task_types: readonly string[],
 ): Record<string, Record<string, unknown>> {

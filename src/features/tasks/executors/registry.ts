@@ -2,7 +2,6 @@ import { SvcError } from "../../../protocol/errors.ts";
 import { nearestOf } from "../../../base/nearest.ts";
 import type { Executor } from "../task.ts";
 
-/** The available executors by task type. */
 export class ExecutorRegistry {
   readonly #executors: ReadonlyMap<string, Executor>;
 
@@ -10,14 +9,11 @@ export class ExecutorRegistry {
     this.#executors = new Map(executors.map((executor) => [executor.task_type, executor]));
   }
 
-  /** The task types in the order of their registration. */
   get names(): string[] {
     return [...this.#executors.keys()];
   }
 
-  /**
-   * Returns the executor of a task type. @throws {SvcError} validation, naming the available types.
-   */
+  /** @throws {SvcError} validation, naming the available types */
   get(task_type: string): Executor {
     const executor = this.#executors.get(task_type);
     if (executor !== undefined) return executor;

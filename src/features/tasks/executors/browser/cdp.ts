@@ -1,7 +1,6 @@
 /**
- * The Chrome DevTools Protocol over Chromium's own pipes: JSON messages, each terminated by a NUL.
- * Unlike the debugging port, no other program on the machine can reach them, and Chromium ends when
- * they close.
+ * The Chrome DevTools Protocol over Chromium's pipes: JSON messages that end in a NUL. Unlike the
+ * debugging port, no other program can reach them, and Chromium ends when they close.
  */
 import type { Duplex } from "node:stream";
 import { LineSplitter } from "../../../../base/line_splitter.ts";
@@ -9,8 +8,7 @@ import { LineSplitter } from "../../../../base/line_splitter.ts";
 // deno-lint-ignore no-explicit-any -- what a method answers is in Chromium's own description of it
 export type CdpResult = any;
 
-/** An error response of Chromium. */
-export class CdpError extends Error {
+class CdpError extends Error {
   override name = "CdpError";
 }
 
@@ -20,14 +18,12 @@ interface Waiting {
   reject(error: Error): void;
 }
 
-/** An event, with the session (the page) it belongs to. */
 export interface CdpEvent {
   method: string;
   params: CdpResult;
   session_id?: string;
 }
 
-/** How long Chromium may take to answer a call. */
 const ANSWER_MS = 60_000;
 /** The largest message: a screenshot or a PDF in base64. */
 const MESSAGE_MAX = 128 * 1024 * 1024;
@@ -39,10 +35,6 @@ export class Cdp {
   #last_id = 0;
   #ended: Error | undefined;
 
-  /**
-   * @param to the pipe that Chromium reads
-   * @param from the pipe that Chromium writes
-   */
   constructor(to: Duplex, from: Duplex) {
     this.#to = to;
     const decoder = new TextDecoder();
@@ -58,10 +50,8 @@ export class Cdp {
   }
 
   /**
-   * Calls a method.
-   *
-   * @param session_id the page that it is about
-   * @throws {CdpError} when Chromium refuses the call or has ended
+   * Calls a method, of a page if given. @throws {CdpError} when it is refused or Chromium has
+   * ended.
    */
   call(
     method: string,
@@ -80,7 +70,7 @@ export class Cdp {
     return promise.finally(() => clearTimeout(timer));
   }
 
-  /** Calls the watcher with every event from now on. @returns a function that ends that. */
+  /** @returns a function that stops watching */
   watch(watcher: (event: CdpEvent) => void): () => void {
     this.#watchers.add(watcher);
     return () => void this.#watchers.delete(watcher);

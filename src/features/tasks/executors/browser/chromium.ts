@@ -1,7 +1,4 @@
-/**
- * A headless Chromium for one task, with its own profile and no network access except through the
- * task's proxy.
- */
+/** A headless Chromium for one task: its own profile, no network except the task's proxy. */
 // start-ok: Deno passes no pipes beside the standard ones; descriptors are looked for before
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -14,19 +11,17 @@ import type { Env } from "../../../../os/paths.ts";
 import { descendantsOf, killTree } from "../../../../os/process_tree.ts";
 import { Cdp } from "./cdp.ts";
 
-export interface ChromiumOptions {
+interface ChromiumOptions {
   program: string;
-  /** Its PATH: the Debian wrapper starts programs itself. */
+  /** The Debian wrapper starts programs itself. */
   path: string;
-  /** The proxy for all connections. */
   proxy: Pick<Egress, "url" | "admit">;
-  /** The daemon's environment. */
   env: Env;
-  /** Where its profile is created; after a crash, the daemon's next start removes it. */
+  /** The parent of its profile; after a crash, the daemon's next start removes it. */
   dir: string;
 }
 
-/** How long Chromium may take for its first answer on a busy machine. */
+/** On a busy machine. */
 const START_MS = 30_000;
 const END_MS = 2_000;
 /** Chromium creates a socket below TMPDIR, whose whole path is limited to 107 bytes. */
@@ -47,10 +42,7 @@ export class Chromium implements AsyncDisposable {
     child.on("exit", () => this.cdp.end(new Error("Chromium has ended")));
   }
 
-  /**
-   * Starts Chromium, which ends together with its pipes and so with this process. @throws when it
-   * does not start.
-   */
+  /** Starts Chromium, which ends together with its pipes. @throws when it does not start. */
   static async start(options: ChromiumOptions): Promise<Chromium> {
     requireDescriptors("Chromium");
     const profile = await Deno.makeTempDir({ dir: options.dir, prefix: "browser-" });
@@ -74,7 +66,6 @@ export class Chromium implements AsyncDisposable {
     }
   }
 
-  /** Ends it with all its processes and removes its profile. */
   async [Symbol.asyncDispose](): Promise<void> {
     const { pid } = this.#child;
     if (pid !== undefined && this.#child.exitCode === null && this.#child.signalCode === null) {

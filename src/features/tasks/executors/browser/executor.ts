@@ -12,23 +12,20 @@ import { loadOverHttp } from "./http_page.ts";
 import { type Loaded, Page, type PageView } from "./page.ts";
 import { type BrowserRequest, readBrowserRequest } from "./request.ts";
 
-export interface BrowserParts {
+interface BrowserParts {
   env: Env;
   /** Real paths of the directories that sessions can write. */
   writable(): readonly string[];
-  /** A directory for files that are removed with their task. */
+  /** For files that are removed with their task. */
   scratch(): string;
-  /** Opens the egress of one task. */
   egress(hired: boolean): Promise<Egress>;
 }
 
-/** The most instances of Chromium at once; each takes about 300 MB. */
+/** Each Chromium takes about 300 MB. */
 const AT_ONCE = 2;
-/** How often a page that fails to load is reloaded, by effort. */
 const RELOADS: Record<Effort, number> = { minimal: 0, standard: 1, thorough: 2, critical: 3 };
 const SUMMARY_TEXT_MAX = 4_000;
 
-/** The contents of a page and what Chromium made from it. */
 interface Seen extends Loaded {
   view?: PageView;
 }
@@ -106,7 +103,6 @@ async function visitWithChromium(
     env,
     dir: scratch(),
   });
-  // When the task must stop, all calls to Chromium stop waiting.
   const onAbort = () => chromium.cdp.end(signal.reason);
   signal.addEventListener("abort", onAbort, { once: true });
   try {
@@ -191,7 +187,7 @@ function verify(wanted: BrowserRequest, { status, error, view }: Seen): Verifica
   return verification;
 }
 
-/** Normalizes text, regardless of how its lines are broken. */
+/** Text, regardless of how its lines are broken. */
 function squeezed(text: string): string {
   return text.replace(/\s+/g, " ").trim();
 }

@@ -1,7 +1,4 @@
-/**
- * Loads a page over plain HTTP, for machines without Chromium: scripts do not run, and nothing can
- * be clicked.
- */
+/** Loads a page over plain HTTP, without scripts, for machines without Chromium. */
 import { htmlToText } from "../../../../net/html_text.ts";
 import type { Egress } from "../../../../net/egress.ts";
 import {

@@ -3,13 +3,11 @@ import { deadline, delay } from "@std/async";
 import type { Cdp, CdpEvent, CdpResult } from "./cdp.ts";
 import type { BrowserAction } from "./request.ts";
 
-/** A link of a page. */
 export interface Link {
   text: string;
   href: string;
 }
 
-/** The contents of a page as a reader sees it. */
 export interface PageView {
   url: string;
   title: string;
@@ -17,18 +15,17 @@ export interface PageView {
   links: Link[];
 }
 
-/** The result of loading a page. */
 export interface Loaded {
   /** The HTTP status of the document; 0 if there was none. */
   status: number;
-  /** Why there is no document, in the words of what was loading it. */
+  /** Why there is no document, in Chromium's words. */
   error?: string;
   /** The last requested address, after redirects and scripts. */
   asked: string;
 }
 
 const LOAD_MS = 60_000;
-/** The wait after a page has loaded, for scripts that fill it right away. */
+/** For scripts that fill a page right after it has loaded. */
 const SETTLE_MS = 300;
 const SELECTOR_MS = 10_000;
 const POLL_MS = 50;
@@ -39,10 +36,8 @@ export class Page {
   readonly #cdp: Cdp;
   readonly #session_id: string;
   readonly #target_id: string;
-  /** The last requested document, and the loaded one. */
   #asked: Loaded = { status: 0, asked: "about:blank" };
   #at = this.#asked;
-  /** Resolves when the current document has loaded. */
   #loaded = Promise.withResolvers<void>();
 
   private constructor(cdp: Cdp, session_id: string, target_id: string) {
@@ -52,7 +47,6 @@ export class Page {
     cdp.watch((event) => event.session_id === session_id && this.#onEvent(event));
   }
 
-  /** Opens an empty page. */
   static async open(cdp: Cdp): Promise<Page> {
     const { targetId } = await cdp.call("Target.createTarget", { url: "about:blank" });
     const { sessionId } = await cdp.call("Target.attachToTarget", { targetId, flatten: true });
@@ -64,7 +58,6 @@ export class Page {
     return page;
   }
 
-  /** The currently loaded document: scripts or a click may have changed it. */
   get at(): Loaded {
     return this.#at;
   }
@@ -101,7 +94,6 @@ export class Page {
     return this.#cdp.call(method, params, this.#session_id);
   }
 
-  /** Loads an address and waits until the page has loaded. */
   async load(url: string, signal: AbortSignal): Promise<Loaded> {
     this.#asked = { status: 0, asked: url };
     this.#loaded = Promise.withResolvers();
@@ -191,7 +183,6 @@ export class Page {
     await this.#call("Input.insertText", { text: value });
   }
 
-  /** Returns what a reader sees. */
   async view(): Promise<PageView> {
     return await this.#evaluate(`({
       url: location.href,
@@ -202,19 +193,18 @@ export class Page {
     })`);
   }
 
-  /** Returns a picture of the visible part, as PNG. */
+  /** As PNG, the visible part. */
   async screenshot(): Promise<Uint8Array<ArrayBuffer>> {
     const { data } = await this.#call("Page.captureScreenshot", { format: "png" });
     return Uint8Array.fromBase64(data);
   }
 
-  /** Returns the page as PDF. */
   async pdf(): Promise<Uint8Array<ArrayBuffer>> {
     const { data } = await this.#call("Page.printToPDF", { printBackground: true });
     return Uint8Array.fromBase64(data);
   }
 
-  /** Runs in an isolated world, so replaced functions of the page's scripts have no effect. */
+  /** In an isolated world, so functions that the page replaced have no effect. */
   async #evaluate(expression: string): Promise<CdpResult> {
     const { frameTree } = await this.#call("Page.getFrameTree");
     const { executionContextId } = await this.#call("Page.createIsolatedWorld", {

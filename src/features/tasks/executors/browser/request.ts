@@ -11,11 +11,9 @@ const PATTERN_MAX = 1_000;
 
 const selector = z.string().min(1).max(1_000);
 
-/** One action on the page, in the order of the list. */
 const action = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("click"), selector }),
   z.strictObject({ type: z.literal("fill"), selector, value: z.string().max(100_000) }),
-  /** Waits until the selector matches, the text appears, or the time has passed. */
   z.strictObject({
     type: z.literal("wait"),
     selector: selector.optional(),

@@ -12,7 +12,7 @@ export interface Changes {
 
 const PATCH_MIB = 8;
 
-/** The state of a working tree at one moment, for comparison with a later one. */
+/** The state of a working tree, for comparison with a later one. */
 export class Snapshot {
   readonly #repo: Repo;
   readonly #tree: string;
@@ -38,10 +38,7 @@ export class Snapshot {
     return new Snapshot(repo, await writeTree(repo, signal));
   }
 
-  /**
-   * Returns what has changed since. @throws {SvcError} payload_too_large for a patch of more than 8
-   * MiB.
-   */
+  /** Returns the changes since then. @throws {SvcError} payload_too_large for more than 8 MiB. */
   async changes(signal: AbortSignal): Promise<Changes> {
     const tree = await writeTree(this.#repo, signal);
     const diff = (format: string[], max_bytes?: number) =>
@@ -55,9 +52,8 @@ export class Snapshot {
       ["--patch", "--binary"],
       PATCH_MIB * 1024 * 1024,
     );
-    // The first part alone would not apply.
+    // The first part alone would not apply, and a task's record has no field for a hint.
     if (truncated) {
-      // A task's record has no field for a hint.
       throw new SvcError(
         "payload_too_large",
         `the patch of the changes is larger than ${PATCH_MIB} MiB: add generated files to .gitignore`,
@@ -67,10 +63,7 @@ export class Snapshot {
   }
 }
 
-/**
- * Writes the working tree as a tree object with a separate index; the repository's own index stays
- * unchanged.
- */
+/** Writes the working tree as a tree object, without touching the repository's index. */
 async function writeTree(repo: Repo, signal: AbortSignal): Promise<string> {
   const index = join(repo.git_dir, `svc-task-${crypto.randomUUID()}.index`);
   const env = { GIT_INDEX_FILE: index };

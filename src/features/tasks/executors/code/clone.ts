@@ -1,9 +1,7 @@
 /**
  * Clones a repository into its own directory.
- *
- * Somebody else made a repository of this machine: its `.git` may be a link or a file that names
- * another directory, and its objects may claim to be elsewhere. So git reads it in a sandbox that
- * shows only that directory.
+ * A local repository is untrusted: its `.git` may be a link, and its objects may claim to be
+ * elsewhere. So git reads it in a sandbox that shows only that directory.
  */
 import { isAbsolute } from "@std/path";
 import { BoundedOutput } from "../../../../jail/output.ts";
@@ -13,26 +11,23 @@ import { EXCHANGED } from "../../../../jail/sandbox_alone.ts";
 import type { Egress } from "../../../../net/egress.ts";
 import type { Env } from "../../../../os/paths.ts";
 
-export interface CloneOptions {
-  /** An http or https URL, or the absolute path of a directory. */
+interface CloneOptions {
+  /** An http or https URL, or an absolute path. */
   repo: string;
   ref?: string;
-  /** The target, an empty directory. */
+  /** An empty directory. */
   into: string;
   egress: Egress;
   env: Env;
   sandbox: Sandbox;
-  /** What is hidden from the task below a directory of this machine: absolute real paths. */
+  /** Absolute real paths below a local `repo` that the task must not see. */
   hidden: readonly string[];
-  /**
-   * Identifies a directory of this machine as it was checked; see {@linkcode
-   * SeenDirectory.identity}.
-   */
+  /** A local directory as it was checked; see {@linkcode SeenDirectory.identity}. */
   identity?: string;
   signal: AbortSignal;
 }
 
-/** The signal carries the task's deadline, so there is no separate time limit. */
+/** The signal carries the task's deadline. */
 const NO_LIMIT_MS = 2 ** 31 - 1;
 
 /** Clones the repository. @throws {Error} with git's message. */
@@ -58,7 +53,7 @@ export async function clone(options: CloneOptions): Promise<void> {
   throw new Error(`cannot clone ${repo}: ${why}`);
 }
 
-/** Clones over the network, with a git that no session can have written. */
+/** With a git that no session can have written. */
 function outOfSandbox(options: CloneOptions): SandboxArgv {
   const found = options.sandbox.outside("git", options.into);
   if (found === undefined) {
@@ -97,10 +92,7 @@ function environment({ env, into }: CloneOptions): Record<string, string> {
   };
 }
 
-/**
- * Allows one transport, no programs from the operator's git configuration, and no network except
- * the task's egress.
- */
+/** Allows one transport, no programs from the git configuration, and no network but the egress. */
 function settings(repo: string, egress: Egress): string[] {
   const transports = isAbsolute(repo) ? ["file"] : ["http", "https"];
   return [

@@ -27,20 +27,19 @@ import { type CodeRequest, readCodeRequest } from "./request.ts";
 
 export interface CodeParts {
   env: Env;
-  /** Opens the egress of one task. */
   egress(hired: boolean): Promise<Egress>;
   sandbox(): Promise<Sandbox>;
   startSession(options: WorkSessionOptions): Promise<WorkSession>;
   openChecks(workdir: string): CheckRunner;
-  /** Checks that a task may work in a directory. @returns its real path. @throws {SvcError} */
+  /** @returns the real path. @throws {SvcError} when a task may not work there. */
   workdir(path: string, hired: boolean): Promise<string>;
-  /** Returns what tools that work in a directory must not see. */
+  /** Returns the paths that tools in a directory must not see. */
   hidden(workdir: string): readonly string[];
   /** Creates an empty directory for one task, with a directory for its journal. */
   makePlace(task_id: string): Promise<{ workdir: string; journal_root: string }>;
-  /** Returns the id of the model to use. @throws {SvcError} validation. */
+  /** @throws {SvcError} validation */
   model(id: string | undefined): { id: string; builtin: boolean };
-  /** The budget of one task, in USD. */
+  /** For one task. */
   budget_usd(): number;
 }
 
@@ -51,12 +50,10 @@ const EFFORT: Record<Effort, { repairs: number; proofs: number }> = {
   thorough: { repairs: 2, proofs: 2 },
   critical: { repairs: 3, proofs: 3 },
 };
-/** The most tasks at once; others wait. */
 const AT_ONCE = 8;
 const EVIDENCE_MAX = 1_000;
 const OUTPUT_MAX = 8_000;
 
-/** Creates the executor of `code` tasks. */
 export function codeExecutor(parts: CodeParts): Executor {
   const slots = new Semaphore(AT_ONCE);
   return {
@@ -115,10 +112,7 @@ async function carryOut(
   }
 }
 
-/**
- * Returns the source of a clone, as it is now: the directory may have been replaced since it was
- * checked.
- */
+/** Checks the directory again: it may have been replaced since the task was accepted. */
 async function sourceOf(
   repo: string,
   parts: CodeParts,
@@ -183,7 +177,6 @@ async function work(
   }
 }
 
-/** Runs the turns of one task's session. */
 class Worker {
   readonly #session: WorkSession;
   readonly #signal: AbortSignal;
@@ -196,7 +189,7 @@ class Worker {
     this.#signal = signal;
   }
 
-  /** Runs a turn. @throws {Error} when it does not end normally. */
+  /** @throws {Error} when the turn does not end normally */
   async turn(prompt: string): Promise<void> {
     const { turn } = await this.#session.begin(prompt);
     const { stop_reason, message, error, usage } = await abortable(turn, this.#signal);

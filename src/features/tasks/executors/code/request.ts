@@ -22,7 +22,6 @@ export const CodeExtra = z.object({
   acceptance_criteria: z.array(criterion).max(CRITERIA_MAX).default([]),
 });
 
-/** The place of work. */
 export type Place = { workdir: string } | { repo: string; ref?: string };
 
 export interface CodeRequest {

@@ -15,14 +15,14 @@ export type Claim = Omit<z.output<ReturnType<typeof claimSchema>>, "source"> & {
 
 const SENTENCE_MIN = 25;
 const SENTENCE_MAX = 400;
-/** The most sentences of a source that are considered. */
+/** Per source. */
 const SENTENCES_MAX = 5_000;
 /** A blank line, the end of a heading, or the marker of a list, a heading, a quote or a table. */
 const PARAGRAPH_END = /\n\s*\n|(?<=^#.*)\n|\n(?=\s*(?:[-*+#>|]|\d+[.)])\s)/m;
 const ITEM_MARK = /^[-*+>] /;
 /** Unlike sentences, headings, menus and table rows do not end with punctuation. */
 const WHOLE = /^[^#|].*[.!?。！？…]["'”’»)\]]*$/;
-/** Common words, which do not tell what a text is about. */
+/** Common words say nothing about a topic. */
 const COMMON = new Set(
   ("a about after all also an and any are as at be been between but by can did do does for from had " +
     "has have he her his how i if in into is it its many me more most much my no not of on or our " +
@@ -30,11 +30,7 @@ const COMMON = new Set(
     "what when where which who why will with would you your").split(" "),
 );
 
-/**
- * Selects the sentences most relevant to a question: an extractive summary.
- *
- * @param count the most claims
- */
+/** Returns up to `count` sentences that are most relevant to a question: an extractive summary. */
 export function extractClaims(
   question: string,
   sources: readonly Source[],
@@ -62,7 +58,7 @@ export function extractClaims(
     if (picked.length >= count) break;
     if (!picked.some((other) => isAlike(other.words, candidate.words))) picked.push(candidate);
   }
-  // In the order of the sources, so that they read as a continuous text.
+  // In the order of the sources, for a continuous text.
   picked.sort((a, b) => a.at - b.at || a.n - b.n);
   return picked.map(({ quote, source }) => ({ claim: quote, quote, source }));
 }
@@ -89,7 +85,6 @@ function wordsOf(text: string): string[] {
     .map((word) => word.length > 3 ? word.replace(/(?:ies|es|s|ing|ed|ly)$/, "") : word);
 }
 
-/** Reports whether two sentences say almost the same. */
 function isAlike(a: readonly string[], b: readonly string[]): boolean {
   const words = new Set(a);
   const common = new Set(b.filter((word) => words.has(word))).size;

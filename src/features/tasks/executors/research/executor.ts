@@ -29,39 +29,35 @@ import {
 } from "./source.ts";
 
 export interface ResearchParts {
-  /** Opens the egress of one task. */
   egress(hired: boolean): Promise<Egress>;
-  /** Searches the web; undefined without a configured provider. */
+  /** Undefined without a configured provider. */
   search(): ((query: string, count: number, signal: AbortSignal) => Promise<string[]>) | undefined;
-  /** Finds a model; undefined without one, when the summary is extractive. @throws {SvcError} */
+  /** Undefined without a model: the summary is then extractive. @throws {SvcError} */
   model(id: string | undefined): Promise<Model | undefined>;
-  /** Checks that an id leads to a model that can write reports. @throws {SvcError} validation. */
+  /** @throws {SvcError} validation when no such model can write reports */
   checkModel(id: string): void;
-  /** Returns the cost of a model call, in USD. */
+  /** In USD. */
   cost(model_id: string, usage: Usage): number;
-  /** The budget of one task, in USD. */
+  /** For one task. */
   budget_usd(): number;
-  /** Checks that a task may read a directory. @returns its real path. @throws {SvcError} */
+  /** @returns the real path. @throws {SvcError} when a task may not read it. */
   workdir(path: string, hired: boolean): Promise<string>;
-  /** Returns what tools that work in a directory must not see. */
+  /** Returns the paths that tools in a directory must not see. */
   hidden(workdir: string): readonly string[];
 }
 
 type Extra = z.output<typeof ResearchExtra>;
 
-/** The limits, by effort. */
 const EFFORT: Record<Effort, { sources: number; claims: number; repairs: number }> = {
   minimal: { sources: 3, claims: 3, repairs: 0 },
   standard: { sources: 6, claims: 6, repairs: 1 },
   thorough: { sources: 12, claims: 10, repairs: 2 },
   critical: { sources: 20, claims: 15, repairs: 3 },
 };
-/** The most tasks at once; others wait. */
 const TASKS_AT_ONCE = 16;
-/** The most sources of one task read at once. */
+/** Sources of one task. */
 const AT_ONCE = 4;
 
-/** Creates the executor of `research` tasks. */
 export function researchExecutor(parts: ResearchParts): Executor {
   const slots = new Semaphore(TASKS_AT_ONCE);
   const extractor = new Extractor();
@@ -207,7 +203,6 @@ async function write(
   });
 }
 
-/** Reads the sources of the claims again and looks for the quotes. */
 async function verifyClaims(
   claims: readonly Claim[],
   reader: SourceReader,
@@ -252,7 +247,7 @@ function reportText(question: string, { summary, claims }: Pick<Written, "summar
     .filter((part) => part !== "").join("\n\n");
 }
 
-/** Processes all items, a few at a time; returns the results in the order of the items. */
+/** Returns the results in the order of the items. */
 async function eachAtOnce<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
   const results: R[] = new Array(items.length);
   let next = 0;

@@ -3,32 +3,29 @@ import { htmlToText } from "../../../../net/html_text.ts";
 import { startWorker } from "../../../../os/start.ts";
 import { Semaphore } from "../../../../base/semaphore.ts";
 
-export interface Article {
+interface Article {
   title: string;
   text: string;
 }
 
-/** The time limit for a page; after it, the page is read in a simpler way. */
+/** After this, the page is read in a simpler way. */
 const EXTRACT_MS = 15_000;
-/** The most workers at once. */
 const AT_ONCE = 2;
-/**
- * The longest page in characters that is checked for an article, because longer ones take too long.
- */
+/** In characters; longer pages take too long. */
 const ARTICLE_HTML_MAX = 2_000_000;
-/** The shortest article; a page with less text is read as a whole. */
+/** A page with less text is read as a whole. */
 const ARTICLE_MIN = 200;
 
 /**
- * Reads pages, a few at a time, each in a worker. Workers are reused while a task reads, because
- * each Worker that ends leaks two descriptors (Deno 2.7.11).
+ * Reads pages in workers, which are reused while a task reads: each Worker that ends leaks two
+ * descriptors (Deno 2.7.11).
  */
 export class Extractor {
   readonly #slots = new Semaphore(AT_ONCE);
   readonly #idle: Worker[] = [];
   #tasks = 0;
 
-  /** Keeps workers alive between pages until all returned objects are disposed of. */
+  /** Keeps workers until all returned objects are disposed of. */
   begin(): Disposable {
     this.#tasks++;
     return {
@@ -38,12 +35,7 @@ export class Extractor {
     };
   }
 
-  /**
-   * Extracts the main text of an HTML page.
-   *
-   * @param url the base address of its links
-   * @throws the signal's reason when it fires
-   */
+  /** Extracts a page's main text. @throws the signal's reason when it fires. */
   async extract(html: string, url: string, signal: AbortSignal): Promise<Article> {
     if (html.length > ARTICLE_HTML_MAX) return await wholePage(html, url);
     const release = await this.#slots.take(signal);
@@ -56,7 +48,7 @@ export class Extractor {
     }
   }
 
-  /** Undefined for a page that takes the reader too long, or breaks it. */
+  /** Undefined for a page that takes too long, or breaks the reader. */
   async #inWorker(html: string, signal: AbortSignal): Promise<Article | undefined> {
     signal.throwIfAborted();
     const worker = this.#idle.pop() ?? newWorker();
@@ -96,7 +88,7 @@ async function answerOf(
   signal.addEventListener("abort", onAbort, { once: true });
   worker.onmessage = ({ data }: MessageEvent<Article>) => done.resolve(data);
   worker.onerror = (event) => {
-    // If it were unhandled, it would end the daemon.
+    // Otherwise the daemon would end.
     event.preventDefault();
     done.resolve(undefined);
   };
@@ -109,9 +101,7 @@ async function answerOf(
   }
 }
 
-/**
- * Like the unit's module: in a bundle, everything but the entries lies at the top of the output.
- */
+/** In a bundle, the module of this function is at the top of the output. */
 function workerEntry(base: string): URL {
   const source = base.endsWith("/research/extract.ts");
   const path = "./src/features/tasks/executors/research/extract_worker.js";

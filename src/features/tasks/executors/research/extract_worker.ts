@@ -1,6 +1,5 @@
 /**
- * Finds the main text of a page. Runs in a worker without any permission, because a page may be
- * crafted to keep its reader busy forever.
+ * Finds the main text of a page, in a worker without permissions: a page may keep it busy forever.
  */
 /// <reference lib="deno.worker" />
 import { Readability } from "@mozilla/readability";
@@ -15,7 +14,7 @@ self.onmessage = ({ data: html }: MessageEvent<string>) => {
   self.postMessage({ title: article?.title ?? "", text: tidy(text) });
 };
 
-/** Separates paragraphs, each on its own line. */
+/** Puts each paragraph on one line. */
 function tidy(text: string): string {
   return text.split(/\n\s*\n|\n(?=\s{2,}\S)/).map((part) => part.replace(/\s+/g, " ").trim())
     .filter((part) => part !== "").join("\n\n");

@@ -6,13 +6,13 @@ import type { TurnUsage } from "../../../../protocol/events.ts";
 import { type Claim, claimSchema } from "./claims.ts";
 import { quoteFinder, type Source } from "./source.ts";
 
-export interface WriterOptions {
+interface WriterOptions {
   model: Model;
   question: string;
   sources: readonly Source[];
-  /** The most claims. */
+  /** The maximum. */
   claims: number;
-  /** How often claims whose quotes are not in their sources are returned for repair. */
+  /** How often claims with wrong quotes are returned for repair. */
   repairs: number;
   canary: string;
   budget_usd: number;
@@ -26,7 +26,7 @@ export interface Written {
   usage: TurnUsage;
 }
 
-/** The most characters that the model gets: from one source, and from all together. */
+/** In characters: of one source, and of all together. */
 const SOURCE_MAX = 20_000;
 const SOURCES_MAX = 120_000;
 
@@ -36,18 +36,14 @@ const ANSWER = z.object({
 });
 type Answer = z.output<typeof ANSWER>;
 
-/**
- * Has the report written, and its invalid parts written again.
- *
- * @throws {Error} when the model writes no report in the requested form, or the budget is used up
- */
+/** Has the report written and repaired. @throws {Error} without a valid report or budget. */
 export async function writeReport(options: WriterOptions): Promise<Written> {
   const usage = { tokens_in: 0, tokens_out: 0, tokens_cached: 0, usd: 0 };
   const finders = options.sources.map(({ text }) => quoteFinder(text));
   const messages: Message[] = [{ role: "user", text: prompt(options) }];
   let answer: Answer | undefined;
   let problem = "";
-  // At least one repair, because an answer in another form is not a report at all.
+  // An answer in another form is not a report, so there is at least one repair.
   for (let round = 0; round <= Math.max(options.repairs, 1); round++) {
     const text = await ask(options, messages, usage);
     const read = readAnswer(text, finders);
@@ -105,11 +101,7 @@ function prompt({ question, sources, claims }: WriterOptions): string {
   return `${shown.join("\n\n")}\n\nQuestion: ${question}\nGive at most ${claims} claims.`;
 }
 
-/**
- * Parses the answer. @returns what is valid in it, and what is wrong with it.
- *
- * @param finders search for a quote, one for each source
- */
+/** Returns the valid part of an answer, and its problem. @param finders one per source */
 function readAnswer(
   text: string,
   finders: readonly ((quote: string) => boolean)[],

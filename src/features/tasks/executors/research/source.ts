@@ -16,35 +16,32 @@ import {
 import { readUntrusted } from "../../../../jail/untrusted_files.ts";
 import type { Extractor } from "./extract.ts";
 
-/** Names a source. */
 export type SourceRef =
   | { kind: "page"; url: string; /** Whoever asked named it. */ named: boolean }
   | {
     kind: "file";
     workdir: string;
     path: string;
-    /** Returns what tools that work in the workdir must not see. */
+    /** Returns the paths that tools in the workdir must not see. */
     hidden(): readonly string[];
     named: true;
   };
 
-/** The contents of a source. */
 export interface Source {
   ref: SourceRef;
-  /** Its name in the report: an address, or a path in the workdir. */
+  /** An address, or a path in the workdir. */
   address: string;
   title: string;
   text: string;
 }
 
-/** A source that could not be read. */
 export interface Unread {
   ref: SourceRef;
   address: string;
   reason: string;
 }
 
-/** The package's type declarations are those of an ES module, which it is not. */
+/** The package declares an ES module, which it is not. */
 const parseRobots = robots_parser as unknown as (
   url: string,
   text: string,
@@ -54,10 +51,9 @@ const BODY_MAX = 8 * 1024 * 1024;
 const FILE_MAX = 2 * 1024 * 1024;
 const ROBOTS_MAX = 512 * 1024;
 const READ_MS = 30_000;
-/** Our user agent in robots.txt. */
+/** In robots.txt. */
 const AGENT = "svc";
 
-/** Reads the sources of one task through the task's egress. */
 export class SourceReader {
   readonly #egress: Egress;
   readonly #extractor: Extractor;
@@ -70,7 +66,7 @@ export class SourceReader {
     this.#signal = signal;
   }
 
-  /** Reads a source, again at each call. @throws the signal's reason when the task must stop. */
+  /** Reads a source anew. @throws the signal's reason when the task must stop. */
   async read(ref: SourceRef): Promise<Source | Unread> {
     const address = addressOf(ref);
     try {
@@ -125,7 +121,6 @@ export class SourceReader {
   }
 }
 
-/** Reports whether a source could be read. */
 export function isRead(it: Source | Unread): it is Source {
   return "text" in it;
 }
@@ -151,15 +146,12 @@ function readFile(
   return { title: "", text: new TextDecoder().decode(found) };
 }
 
-/** Normalizes text, regardless of how its lines are broken. */
+/** Text, regardless of how its lines are broken. */
 export function squeezed(text: string): string {
   return text.normalize("NFC").replace(/[\s\u00a0\u200b]+/g, " ").trim();
 }
 
-/**
- * Returns a function that reports whether a text contains a quote word for word; the text is
- * normalized only once.
- */
+/** Returns a function that looks for a quote word for word. The text is normalized once. */
 export function quoteFinder(text: string): (quote: string) => boolean {
   let whole: string | undefined;
   return (quote) => {

@@ -3,12 +3,12 @@
  * daemon-level files) and each change of an entry. Invalid lines, cut off by a crash or damaged by
  * the disk, are moved to a file beside it.
  */
-import { Buffer } from "node:buffer";
 import type * as z from "zod";
 import { dirname } from "@std/path";
 import { checkPrivate, ensurePrivateDir, openOwnFile, syncDir } from "../../os/files.ts";
 import { readLines } from "../../os/lines.ts";
 import type { Log } from "../../os/log.ts";
+import { concat } from "../../base/bytes.ts";
 import { writeAllSync } from "../../base/write_all.ts";
 import type { auditRecordSchema } from "./schemas.ts";
 
@@ -115,12 +115,12 @@ export class AuditTrail {
     }
     // The next append cuts off an incomplete last line.
     good.push(bytes.subarray(start));
-    this.#putAside(Buffer.concat(bad));
+    this.#putAside(concat(bad));
     const mended = `${this.#path}.${crypto.randomUUID()}.tmp`;
     try {
       const file = Deno.openSync(mended, { write: true, createNew: true, mode: 0o600 });
       try {
-        writeAllSync(file, Buffer.concat(good));
+        writeAllSync(file, concat(good));
         file.syncSync();
       } finally {
         file.close();

@@ -2,9 +2,9 @@
  * Stores states of a directory's files for one session, in svc's own git object store beside the
  * journal. A private index knows each file's size and times, so unchanged files are not read again.
  */
-import { Buffer } from "node:buffer";
 import { setImmediate } from "node:timers/promises";
 import { join } from "@std/path";
+import { concat } from "../../base/bytes.ts";
 import { exactFiles } from "../../jail/rooted_exact.ts";
 import { exists } from "../../os/files.ts";
 import { SvcError } from "../../protocol/errors.ts";
@@ -424,7 +424,7 @@ export class FileStore {
     if (code !== 0) {
       throw new SvcError("internal", `git failed in the store of file states: ${lastLine(said)}`);
     }
-    return Buffer.concat(chunks);
+    return concat(chunks);
   }
 
   // ── its own files ────────────────────────────────────────────────────────────────────────────

@@ -21,6 +21,8 @@ export class TaskStore {
   readonly #db: Statements;
   readonly callbacks: CallbackStore;
   readonly clients: ClientStore;
+  /** Whose task {@linkcode TaskStore.claim} started last. */
+  #last_turn: Turn = BEFORE_ALL;
 
   /** @param db a database with the current schema; {@linkcode TaskStore.close} closes it */
   constructor(db: DatabaseSync) {
@@ -75,19 +77,19 @@ export class TaskStore {
   }
 
   /**
-   * Starts the next attempt at the oldest queued task that is due.
+   * Starts the next attempt at a queued task that is due. Owners take turns, whatever the number of
+   * their tasks; each owner's oldest task comes first. The operator is one owner, and all hirers
+   * without a token together are another.
    *
    * @param horizon_ms a time beyond this was written before the clock jumped back, and counts as
    * due
    */
   claim(now: number, horizon_ms: number): StartedTask | undefined {
     return this.#db.transaction(() => {
-      const row = this.#db.get(
-        `SELECT ${STATE}, request, timeout_ms, hired FROM tasks WHERE status = 'queued'
-           AND (not_before <= :now OR not_before > :now + :horizon_ms) ORDER BY seq LIMIT 1`,
-        { now, horizon_ms },
-      );
+      this.#wakeDue(now, horizon_ms);
+      const row = this.#oldestAfter(this.#last_turn) ?? this.#oldestAfter(BEFORE_ALL);
       if (row === undefined) return undefined;
+      this.#last_turn = row.turn as Turn;
       const state = stateOf(row);
       this.#take({ kind: "started" }, state, now);
       return {
@@ -99,6 +101,31 @@ export class TaskStore {
         timeout_ms: row.timeout_ms === null ? undefined : row.timeout_ms as number,
       };
     });
+  }
+
+  /**
+   * Returns the oldest due task of the owner whose turn follows. It is the first entry of the index
+   * after `turn`, so neither the number of owners nor that of their tasks matters.
+   */
+  #oldestAfter(turn: Turn): Row | undefined {
+    return this.#db.get(
+      `SELECT ${STATE}, request, timeout_ms, hired, ${TURN} AS turn
+       FROM tasks INDEXED BY tasks_by_turn
+       WHERE status = 'queued' AND not_before = 0 AND ${TURN} > :turn
+       ORDER BY ${TURN}, seq LIMIT 1`,
+      { turn },
+    );
+  }
+
+  /** Moves tasks that have waited long enough to where {@linkcode TaskStore.claim} looks. */
+  #wakeDue(now: number, horizon_ms: number): void {
+    for (const due of ["not_before <= :time", "not_before > :time"]) {
+      this.#db.run(
+        `UPDATE tasks INDEXED BY tasks_waiting SET not_before = 0
+         WHERE status = 'queued' AND not_before > 0 AND ${due}`,
+        { time: due.includes("<") ? now : now + horizon_ms },
+      );
+    }
   }
 
   /**
@@ -258,7 +285,8 @@ export class TaskStore {
   /** Returns when the next waiting task is due; `undefined` when none waits. */
   nextDue(): number | undefined {
     const row = this.#db.get(
-      "SELECT min(not_before) AS due FROM tasks WHERE status = 'queued'",
+      "SELECT min(not_before) AS due FROM tasks INDEXED BY tasks_waiting " +
+        "WHERE status = 'queued' AND not_before > 0",
       {},
     );
     return row?.due as number | null ?? undefined;
@@ -279,6 +307,14 @@ export class TaskStore {
     return rows.map((row) => given(row) as unknown as TaskLogEntry);
   }
 }
+
+/**
+ * Whose task it is, for taking turns: the key id of a token, 1 for hirers without one, 0 for the
+ * operator. SQLite puts numbers before text. The index tasks_by_turn has the same expression.
+ */
+const TURN = "coalesce(owner, hired)";
+type Turn = string | number;
+const BEFORE_ALL: Turn = -1;
 
 const STATE = "id, mode, status, attempts, max_attempts, created_at, started_at";
 

@@ -12,6 +12,13 @@ import { after, type Step, type TaskState } from "./states.ts";
 import type { TaskLogEntry, TaskRecord, TaskStatus } from "./task.ts";
 
 const PRUNED_AT_ONCE = 1_000;
+/** Unused pages that the database keeps for what comes next: 4 MB, or a quarter of its file. */
+const FREE_PAGES_KEPT = 1_024;
+const FREE_PART_KEPT = 1 / 4;
+/** Pages that one step returns: 1 MB, in some milliseconds. */
+const PAGES_AT_ONCE = 256;
+/** A database of an older svc is rewritten at once, so only if little of it is in use. */
+const REWRITTEN_BYTES_MAX = 16 * 1024 * 1024;
 
 const COLUMNS = "seq, id, status, task_type, created_at, started_at, completed_at, summary, " +
   "size, error, cancelled, attempts, extras, hired, request ->> 'effort' AS effort, " +
@@ -216,6 +223,36 @@ export class TaskStore {
       }
       return ids;
     });
+  }
+
+  /** Whether {@linkcode TaskStore.giveBack} has something to do. */
+  get has_space(): boolean {
+    const { pages, free, page_bytes, fixed } = this.#pages();
+    if (free <= FREE_PAGES_KEPT || free <= pages * FREE_PART_KEPT) return false;
+    return !fixed || (pages - free) * page_bytes <= REWRITTEN_BYTES_MAX;
+  }
+
+  /** Returns a part of the unused space to the system, whole at any crash. */
+  giveBack(): void {
+    if (this.#pages().fixed) {
+      this.#db.run("PRAGMA auto_vacuum = INCREMENTAL");
+      this.#db.run("VACUUM");
+    } else {
+      this.#db.all(`PRAGMA incremental_vacuum(${PAGES_AT_ONCE})`);
+    }
+    // The file itself becomes shorter only now.
+    if (!this.has_space) this.#db.get("PRAGMA wal_checkpoint(TRUNCATE)");
+  }
+
+  /** @returns `fixed`: whether the file cannot become shorter without being rewritten. */
+  #pages() {
+    const number = (name: string) => Object.values(this.#db.get(`PRAGMA ${name}`)!)[0] as number;
+    return {
+      pages: number("page_count"),
+      free: number("freelist_count"),
+      page_bytes: number("page_size"),
+      fixed: number("auto_vacuum") === 0,
+    };
   }
 
   /** Adds a line to the log. */

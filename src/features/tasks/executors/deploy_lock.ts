@@ -111,11 +111,16 @@ async function isRunning(path: string): Promise<boolean> {
 
 /** When a process started, because the system uses its number again; empty if unknown. */
 function startOf(pid: number): string {
-  using files = KernelFiles.open();
-  // The name of the program, in parentheses, may contain blanks.
-  const stat = files?.read(`/proc/${pid}/stat`)?.replace(/^.*\) /s, "").split(" ") ?? [];
-  const [state, start = ""] = [stat[0], stat[19]];
-  return state === "Z" ? "" : start;
+  // Not `using`, which the minifier of `deno bundle` drops here.
+  const files = KernelFiles.open();
+  try {
+    // The name of the program, in parentheses, may contain blanks.
+    const stat = files?.read(`/proc/${pid}/stat`)?.replace(/^.*\) /s, "").split(" ") ?? [];
+    const [state, start = ""] = [stat[0], stat[19]];
+    return state === "Z" ? "" : start;
+  } finally {
+    files?.[Symbol.dispose]();
+  }
 }
 
 /** Removes the file of a lock that we hold; Windows does not allow that. */

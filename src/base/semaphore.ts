@@ -14,10 +14,18 @@ export class Semaphore {
     this.#wake();
   }
 
-  /** Waits for a slot; returns a function that releases it, once. @throws the signal's reason */
-  async take(signal: AbortSignal): Promise<() => void> {
+  /**
+   * Waits for a slot; returns a function that releases it, once.
+   *
+   * @param onWait called if none is free
+   * @throws the signal's reason
+   */
+  async take(signal: AbortSignal, onWait?: () => void): Promise<() => void> {
     signal.throwIfAborted();
-    if (!this.tryTake()) await this.#next(() => this.tryTake(), signal);
+    if (!this.tryTake()) {
+      onWait?.();
+      await this.#next(() => this.tryTake(), signal);
+    }
     let held = true;
     return () => {
       if (held) this.release();

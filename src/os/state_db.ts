@@ -42,9 +42,12 @@ export async function openStateDb(path: string, features: Migrations): Promise<D
   let db: DatabaseSync | undefined;
   try {
     db = new DatabaseSync(path);
+    db.exec("PRAGMA busy_timeout = 2000");
+    // Before the first page is written; later it would only change the header at each start.
+    const { page_count } = db.prepare("PRAGMA page_count").get()!;
+    if (page_count === 0) db.exec("PRAGMA auto_vacuum = INCREMENTAL");
     // Little is read twice, so a small cache is enough.
-    db.exec(`PRAGMA busy_timeout = 2000;
-      PRAGMA journal_mode = WAL;
+    db.exec(`PRAGMA journal_mode = WAL;
       PRAGMA synchronous = FULL;
       PRAGMA cache_size = -256;
       PRAGMA journal_size_limit = 4194304;`);

@@ -79,6 +79,11 @@ export class Attempts {
     return this.#busy;
   }
 
+  /** Whether no executor is running, and each outcome is recorded. */
+  get idle(): boolean {
+    return this.#running.size === 0 && this.#unrecorded.length === 0 && this.#recording.size === 0;
+  }
+
   /** Starts the executor of a task that is recorded as running. */
   begin(task: StartedTask, queued: boolean, onNote?: (text: string) => void): Attempt {
     const attempt: Attempt = {

@@ -102,7 +102,14 @@ export class LocalTaskEngine implements TaskEngine {
       onSettled: (task_id) => this.#onSettled(task_id),
     });
     this.#artifacts = artifacts;
-    this.#pruning = new Pruning({ store, artifacts, log, keep: keep_tasks });
+    this.#pruning = new Pruning({
+      store,
+      artifacts,
+      log,
+      clock,
+      keep: keep_tasks,
+      idle: () => this.#attempts.idle && this.#incoming.length === 0,
+    });
     this.#callbacks = new Callbacks({
       reports: store.callbacks,
       take: ({ task_id }) => store.get(task_id),

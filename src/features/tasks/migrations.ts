@@ -79,4 +79,9 @@ export const MIGRATIONS: readonly Migration[] = [
     (SELECT key_id FROM task_callbacks AS c WHERE c.task_id = tasks.id AND c.id = ''))
   WHERE hired = 1;`,
   },
+  // Finds the next task of each owner, and those that wait for a time, among many.
+  `CREATE INDEX IF NOT EXISTS tasks_by_turn ON tasks (coalesce(owner, hired), seq)
+    WHERE status = 'queued' AND not_before = 0;
+  CREATE INDEX IF NOT EXISTS tasks_waiting ON tasks (not_before)
+    WHERE status = 'queued' AND not_before > 0;`,
 ];

@@ -115,8 +115,10 @@ async function executorsOf(parts: TaskParts): Promise<ExecutorRegistry> {
     }),
     lazyExecutor("deploy", async () => {
       const { deployExecutor } = await import("./executors/deploy.ts");
+      const { deployLocks } = await import("./executors/deploy_lock.ts");
       return deployExecutor({
         env,
+        locks: deployLocks(env),
         targets: parts.deploy_targets,
         find: personsPrograms(env, parts.path, parts.writable),
       });

@@ -60,7 +60,8 @@ Deno.test({
     ], NOW);
     before.close();
     const db = new DatabaseSync(path);
-    db.exec(`ALTER TABLE tasks DROP COLUMN owner;
+    db.exec(`DROP INDEX tasks_by_turn;
+      ALTER TABLE tasks DROP COLUMN owner;
       ALTER TABLE memory DROP COLUMN written_by;
       ALTER TABLE memory DROP COLUMN approved;
       PRAGMA user_version = 7`);

@@ -1,24 +1,34 @@
-/** Removes old tasks and their files. */
+/** Removes old tasks and their files, and returns the space to the system. */
+import { setImmediate } from "node:timers/promises";
 import { messageOf } from "../../protocol/errors.ts";
+import type { Clock } from "../../base/clock.ts";
 import type { Log } from "../../os/log.ts";
 import type { ArtifactStore } from "./artifacts.ts";
 import type { TaskStore } from "./store.ts";
 
 interface PruningParts {
-  store: Pick<TaskStore, "prune">;
+  store: Pick<TaskStore, "prune" | "has_space" | "giveBack">;
   artifacts: Pick<ArtifactStore, "remove">;
   log: Log;
+  clock: Clock;
   /** Ended tasks to keep. */
   keep: number;
+  /** Whether nobody waits for the database. */
+  idle(): boolean;
 }
 
 /** In ended tasks. */
 const PRUNE_EVERY = 250;
+/** How long after a removal space is returned, if nothing else is to be done then. */
+export const GIVE_BACK_AFTER_MS = 10_000;
 
 export class Pruning {
   readonly #parts: PruningParts;
   #ended = 0;
   #removing = Promise.resolve();
+  #giving = Promise.resolve();
+  #cancelGiving: (() => void) | undefined;
+  #closed = false;
 
   constructor(parts: PruningParts) {
     this.#parts = parts;
@@ -39,13 +49,38 @@ export class Pruning {
       this.#removing = this.#removing.then(async () => {
         for (const id of ids) await artifacts.remove(id).catch(failed);
       });
+      if (store.has_space) this.#giveBackLater();
     } catch (error) {
       failed(error);
     }
   }
 
-  /** Resolves when the files of removed tasks are gone. */
-  close(): Promise<void> {
-    return this.#removing;
+  #giveBackLater(): void {
+    if (this.#closed || this.#cancelGiving !== undefined) return;
+    this.#cancelGiving = this.#parts.clock.after(GIVE_BACK_AFTER_MS, () => {
+      this.#cancelGiving = undefined;
+      this.#giving = this.#giveBack();
+    });
+  }
+
+  /** Returns space piece by piece, and goes on later when a task comes. Never rejects. */
+  async #giveBack(): Promise<void> {
+    const { store, log, idle } = this.#parts;
+    try {
+      while (!this.#closed && store.has_space) {
+        if (!idle()) return this.#giveBackLater();
+        store.giveBack();
+        await setImmediate();
+      }
+    } catch (error) {
+      log.warn("cannot return unused space of the database", { error: messageOf(error) });
+    }
+  }
+
+  /** Resolves when the files of removed tasks are deleted, and the database is no longer used. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#cancelGiving?.();
+    await Promise.all([this.#removing, this.#giving]);
   }
 }

@@ -12,6 +12,13 @@ import { after, type Step, type TaskState } from "./states.ts";
 import type { TaskLogEntry, TaskRecord, TaskStatus } from "./task.ts";
 
 const PRUNED_AT_ONCE = 1_000;
+/** Unused pages that the database keeps for what comes next: 4 MB, or a quarter of its file. */
+const FREE_PAGES_KEPT = 1_024;
+const FREE_PART_KEPT = 1 / 4;
+/** Pages that one step returns: 1 MB, in some milliseconds. */
+const PAGES_AT_ONCE = 256;
+/** A database of an older svc is rewritten at once, so only if little of it is in use. */
+const REWRITTEN_BYTES_MAX = 16 * 1024 * 1024;
 
 const COLUMNS = "seq, id, status, task_type, created_at, started_at, completed_at, summary, " +
   "size, error, cancelled, attempts, extras, hired, request ->> 'effort' AS effort, " +
@@ -21,6 +28,8 @@ export class TaskStore {
   readonly #db: Statements;
   readonly callbacks: CallbackStore;
   readonly clients: ClientStore;
+  /** Whose task {@linkcode TaskStore.claim} started last. */
+  #last_turn: Turn = BEFORE_ALL;
 
   /** @param db has the current schema, and is closed by {@linkcode TaskStore.close} */
   constructor(db: DatabaseSync) {
@@ -74,17 +83,19 @@ export class TaskStore {
   }
 
   /**
-   * Starts the next attempt at the oldest due task. A due time beyond the horizon was written
-   * before the clock jumped back, and counts as due.
+   * Starts the next attempt at a queued task that is due. Owners take turns, whatever the number of
+   * their tasks; each owner's oldest task comes first. The operator is one owner, and all hirers
+   * without a token together are another.
+   *
+   * @param horizon_ms a time beyond this was written before the clock jumped back, and counts as
+   * due
    */
   claim(now: number, horizon_ms: number): StartedTask | undefined {
     return this.#db.transaction(() => {
-      const row = this.#db.get(
-        `SELECT ${STATE}, request, timeout_ms, hired FROM tasks WHERE status = 'queued'
-           AND (not_before <= :now OR not_before > :now + :horizon_ms) ORDER BY seq LIMIT 1`,
-        { now, horizon_ms },
-      );
+      this.#wakeDue(now, horizon_ms);
+      const row = this.#oldestAfter(this.#last_turn) ?? this.#oldestAfter(BEFORE_ALL);
       if (row === undefined) return undefined;
+      this.#last_turn = row.turn as Turn;
       const state = stateOf(row);
       this.#take({ kind: "started" }, state, now);
       return {
@@ -96,6 +107,31 @@ export class TaskStore {
         timeout_ms: row.timeout_ms === null ? undefined : row.timeout_ms as number,
       };
     });
+  }
+
+  /**
+   * Returns the oldest due task of the owner whose turn follows. It is the first entry of the index
+   * after `turn`, so neither the number of owners nor that of their tasks matters.
+   */
+  #oldestAfter(turn: Turn): Row | undefined {
+    return this.#db.get(
+      `SELECT ${STATE}, request, timeout_ms, hired, ${TURN} AS turn
+       FROM tasks INDEXED BY tasks_by_turn
+       WHERE status = 'queued' AND not_before = 0 AND ${TURN} > :turn
+       ORDER BY ${TURN}, seq LIMIT 1`,
+      { turn },
+    );
+  }
+
+  /** Moves tasks that have waited long enough to where {@linkcode TaskStore.claim} looks. */
+  #wakeDue(now: number, horizon_ms: number): void {
+    for (const due of ["not_before <= :time", "not_before > :time"]) {
+      this.#db.run(
+        `UPDATE tasks INDEXED BY tasks_waiting SET not_before = 0
+         WHERE status = 'queued' AND not_before > 0 AND ${due}`,
+        { time: due.includes("<") ? now : now + horizon_ms },
+      );
+    }
   }
 
   /** Records outcomes in one transaction, except for tasks decided otherwise meanwhile. */
@@ -181,6 +217,36 @@ export class TaskStore {
     });
   }
 
+  /** Whether {@linkcode TaskStore.giveBack} has something to do. */
+  get has_space(): boolean {
+    const { pages, free, page_bytes, fixed } = this.#pages();
+    if (free <= FREE_PAGES_KEPT || free <= pages * FREE_PART_KEPT) return false;
+    return !fixed || (pages - free) * page_bytes <= REWRITTEN_BYTES_MAX;
+  }
+
+  /** Returns a part of the unused space to the system, whole at any crash. */
+  giveBack(): void {
+    if (this.#pages().fixed) {
+      this.#db.run("PRAGMA auto_vacuum = INCREMENTAL");
+      this.#db.run("VACUUM");
+    } else {
+      this.#db.all(`PRAGMA incremental_vacuum(${PAGES_AT_ONCE})`);
+    }
+    // The file itself becomes shorter only now.
+    if (!this.has_space) this.#db.get("PRAGMA wal_checkpoint(TRUNCATE)");
+  }
+
+  /** @returns `fixed`: whether the file cannot become shorter without being rewritten. */
+  #pages() {
+    const number = (name: string) => Object.values(this.#db.get(`PRAGMA ${name}`)!)[0] as number;
+    return {
+      pages: number("page_count"),
+      free: number("freelist_count"),
+      page_bytes: number("page_size"),
+      fixed: number("auto_vacuum") === 0,
+    };
+  }
+
   log(at: string, task_id: string | undefined, event: string, detail?: string): void {
     this.#db.run(
       "INSERT INTO task_log (at, task_id, event, detail) VALUES (:at, :task_id, :event, :detail)",
@@ -245,7 +311,11 @@ export class TaskStore {
   }
 
   nextDue(): number | undefined {
-    const row = this.#db.get("SELECT min(not_before) AS due FROM tasks WHERE status = 'queued'");
+    const row = this.#db.get(
+      "SELECT min(not_before) AS due FROM tasks INDEXED BY tasks_waiting " +
+        "WHERE status = 'queued' AND not_before > 0",
+      {},
+    );
     return row?.due as number | null ?? undefined;
   }
 
@@ -264,6 +334,14 @@ export class TaskStore {
     return rows.map((row) => given(row) as unknown as TaskLogEntry);
   }
 }
+
+/**
+ * Whose task it is, for taking turns: the key id of a token, 1 for hirers without one, 0 for the
+ * operator. SQLite puts numbers before text. The index tasks_by_turn has the same expression.
+ */
+const TURN = "coalesce(owner, hired)";
+type Turn = string | number;
+const BEFORE_ALL: Turn = -1;
 
 const STATE = "id, mode, status, attempts, max_attempts, created_at, started_at";
 

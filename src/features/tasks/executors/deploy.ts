@@ -12,12 +12,15 @@ import { Semaphore } from "../../../base/semaphore.ts";
 import { commit_name, type DeployTarget } from "../../tool_servers/deploy_target.ts";
 import type { Deliverable, Effort, Executor, TaskContext, TaskRequest } from "../task.ts";
 import { textDeliverable } from "./deliverable.ts";
+import { type DeployLock, lockDeploy } from "./deploy_lock.ts";
 
 interface DeployParts {
   /** From policy.yaml. */
   targets(): readonly DeployTarget[];
   env: Env;
   find(program: string): FoundProgram | undefined;
+  /** Directory of the locks that keep deploys of one target apart. */
+  locks: string;
 }
 
 /** How many healthy responses in a row are needed, by effort. */
@@ -44,7 +47,8 @@ interface Options {
 }
 
 export function deployExecutor(parts: DeployParts): Executor {
-  // Two concurrent deployments of one target would check each other's result.
+  // Two concurrent deployments of one target would check each other's result. The lock keeps those
+  // of all processes apart; these keep the order in this one, also when the policy changes.
   const slots = new Map<string, Semaphore>();
   const slotsOf = (name: string) => {
     const known = slots.get(name) ?? new Semaphore(1);
@@ -57,9 +61,21 @@ export function deployExecutor(parts: DeployParts): Executor {
     async run(request, context) {
       const options = optionsOf(request, parts);
       if (options.dry_run) return dryRun(options);
-      const release = await slotsOf(options.target.name).take(context.signal);
+      const { name } = options.target;
+      const { signal } = context;
+      let told = false;
+      const onWait = () => {
+        if (!told) context.note(`waits for another deploy of target ${name}`);
+        told = true;
+      };
+      const release = await slotsOf(name).take(signal, onWait);
       try {
-        return await deploy(options, request.effort ?? "standard", parts, context);
+        const lock = await lockDeploy(parts.locks, options.target, { signal, onWait });
+        try {
+          return await deploy(options, request.effort ?? "standard", parts, context, lock);
+        } finally {
+          lock.release();
+        }
       } finally {
         release();
       }
@@ -124,12 +140,13 @@ async function deploy(
   effort: Effort,
   { env, find }: DeployParts,
   context: TaskContext,
+  lock: DeployLock,
 ): Promise<Deliverable> {
   const program = find(target.command);
   if (program === undefined) throw unfound(target.command);
   const { values, mask } = environment(target, env, commit);
   context.note(`running the command of ${target.name}`);
-  const { end, output } = await runCommand(target, program, values, context.signal);
+  const { end, output } = await runCommand(target, program, values, context.signal, lock);
   const log = mask(output);
   await context.keep({ name: LOG_NAME, media_type: "text/plain", content: log });
   const ran = {
@@ -194,6 +211,7 @@ async function runCommand(
   { cmd, path }: FoundProgram,
   env: Record<string, string>,
   signal: AbortSignal,
+  lock: DeployLock,
 ): Promise<{ end: ProcessEnd; output: string }> {
   const output = new BoundedOutput();
   const take = (chunk: Uint8Array) => output.push(chunk);
@@ -206,6 +224,7 @@ async function runCommand(
     onStdout: take,
     onStderr: take,
     may_leave: true,
+    onStarted: (pid) => lock.started(pid),
   });
   return { end, output: output.text() };
 }

@@ -11,6 +11,7 @@ import type { ClientTaskPage, TaskEngine, TaskOrigin } from "../tasks/engine.ts"
 import type { TaskRecord, TaskRequest } from "../tasks/task.ts";
 import { request_fields, SAYS_NOTHING, saysSomething } from "../tasks/verbs.ts";
 import type { capabilitiesSchema } from "./schemas.ts";
+import { KeyedTasks, type NamedTask } from "./keyed_tasks.ts";
 import type { HireTokens } from "./tokens.ts";
 
 export interface HiringParts {
@@ -50,6 +51,15 @@ export interface Naming {
   id?: string;
   client?: Omit<TaskClient, "key_id">;
   callbacks: Omit<CallbackTarget, "key_id">[];
+  /** A key instead of all of these. */
+  idempotency_key?: string;
+}
+
+/** The connection of a client that waits for its task. */
+export interface Connection {
+  /** Fires when the client disconnects. */
+  signal: AbortSignal;
+  idempotency_key?: string;
 }
 
 /** Returns the key under which a caller's tasks are stored: empty if no token is needed. */
@@ -62,6 +72,7 @@ const Request = z.object({ ...request_fields(), callback_url: z.string().optiona
 
 export class Hiring {
   readonly #parts: HiringParts;
+  readonly #keyed = new KeyedTasks();
 
   constructor(parts: HiringParts) {
     this.#parts = parts;
@@ -128,26 +139,53 @@ export class Hiring {
   }
 
   /**
-   * Runs a task and waits for it.
+   * Runs a task and waits for it. It is cancelled when its client disconnects, unless another one
+   * with the same key waits for it.
    *
-   * @param signal fires when the client disconnects, and cancels the task
-   * @throws {SvcError} like {@linkcode TaskEngine.run}
+   * @throws {SvcError} like {@linkcode Hiring.accept} and {@linkcode TaskEngine.run}; conflict when
+   * the key belongs to another request
    */
   async run(
-    accepted: Accepted,
+    body: unknown,
     hirer: Hirer,
-    signal: AbortSignal,
+    { signal, idempotency_key }: Connection,
   ): Promise<TaskRecord> {
-    const options = { ...this.#options(accepted, hirer), signal };
-    return await (await this.#parts.engine()).run(accepted.request, options);
+    const run = async (stop: AbortSignal, named?: NamedTask) => {
+      const accepted = this.accept(body);
+      const options = { ...this.#options(accepted, hirer), ...named, signal: stop };
+      return await (await this.#parts.engine()).run(accepted.request, options);
+    };
+    if (idempotency_key === undefined) return await run(signal);
+    const engine = await this.#parts.engine();
+    const request = { engine, key_id: keyOf(hirer), idempotency_key, body };
+    return await this.#keyed.run(request, signal, (named, stop) => run(stop, named));
   }
 
   /**
    * Adds a task to the queue.
    *
-   * @throws {SvcError} like {@linkcode TaskEngine.enqueue}; validation for a callback
+   * @throws {SvcError} like {@linkcode Hiring.accept} and {@linkcode TaskEngine.enqueue};
+   * validation for a callback; conflict when the key belongs to another request
    */
-  async enqueue(accepted: Accepted, hirer: Hirer, { id, ...naming }: Naming): Promise<TaskRecord> {
+  async enqueue(
+    body: unknown,
+    hirer: Hirer,
+    { idempotency_key, ...naming }: Naming,
+  ): Promise<TaskRecord> {
+    if (idempotency_key === undefined) return await this.#enqueue(body, hirer, naming);
+    const engine = await this.#parts.engine();
+    const request = { engine, key_id: keyOf(hirer), idempotency_key, body };
+    return await this.#keyed.enqueue(request, async (named) => {
+      const accepted = this.accept(body);
+      return await engine.enqueue(accepted.request, {
+        ...this.#options(accepted, hirer),
+        ...named,
+      });
+    });
+  }
+
+  async #enqueue(body: unknown, hirer: Hirer, { id, ...naming }: Naming): Promise<TaskRecord> {
+    const accepted = this.accept(body);
     for (const { url } of naming.callbacks) this.checkCallback("url", url);
     const key_id = keyOf(hirer);
     const [callback, ...others] = naming.callbacks.map((it) => ({ ...it, key_id }));

@@ -12,6 +12,10 @@ export interface TaskOrigin {
   hired?: boolean;
   /** The key id of the token that requested it, if a token was needed. */
   owner?: string;
+  /** The identity of the task for its client. */
+  client?: TaskClient;
+  /** The id of the task, which no other has; default: a new one. */
+  id?: string;
   timeout_ms?: number;
   /** The callback for its end. */
   callback?: CallbackTarget;
@@ -28,10 +32,6 @@ export interface TaskSight {
 export interface EnqueueOptions extends TaskOrigin {
   /** The most attempts; default: 3. */
   max_attempts?: number;
-  /** The identity of the task for its client. */
-  client?: TaskClient;
-  /** The id of the task, which no other has; default: a new one. */
-  id?: string;
   /** The time limit of one attempt. */
   timeout_ms?: number;
 }
@@ -86,7 +86,8 @@ export interface TaskEngine {
   /**
    * Runs a task immediately, independent of the workers, and waits for it.
    *
-   * @returns its record: completed or failed
+   * @returns its record: completed or failed; the earlier task's, perhaps before its end, if its
+   * client has made the same request before
    * @throws {SvcError} like {@linkcode TaskEngine.enqueue}
    */
   run(request: TaskRequest, options?: RunOptions): Promise<TaskRecord>;

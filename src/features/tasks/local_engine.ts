@@ -58,6 +58,12 @@ interface Incoming {
   failed(error: SvcError): void;
 }
 
+/** A new attempt, or the task that the same request has created before. */
+type Begun = { attempt: Attempt; earlier?: undefined } | {
+  earlier: TaskRecord;
+  attempt?: undefined;
+};
+
 /**
  * Opens the engine on its database; tasks that an earlier daemon left running are queued again or
  * fail. The daemon's lock ensures that only one process opens a database like this.
@@ -139,20 +145,24 @@ export class LocalTaskEngine implements TaskEngine {
   }
 
   async run(request: TaskRequest, options: RunOptions = {}): Promise<TaskRecord> {
-    const { signal, timeout_ms = TIMEOUT_MS, hired = false, owner, callback, onNote } = options;
+    const { signal, timeout_ms = TIMEOUT_MS, hired = false, owner, onNote } = options;
+    const { id = newTaskId(), callback, client } = options;
     await this.#check(request, hired);
-    const task = { id: newTaskId(), request, hired, owner, max_attempts: 1, timeout_ms };
+    const task = { id, request, hired, owner, max_attempts: 1, timeout_ms };
     const cancel = (attempt: Attempt) =>
       void this.#attempts.end(attempt, {
         kind: "failed",
         error: "cancelled by the client",
         cancelled: true,
       });
-    const attempt = await this.#write({ ...task, mode: "sync", callback }, () => {
+    const named = { ...task, mode: "sync", callback, client } as const;
+    const { earlier, attempt } = await this.#write<Begun>(named, (record) => {
+      if (record.id !== id) return { earlier: record };
       const begun = this.#attempts.begin({ ...task, attempt: 1 }, false, onNote);
       if (signal?.aborted) cancel(begun);
-      return begun;
+      return { attempt: begun };
     });
+    if (earlier !== undefined) return earlier;
     const onAbort = () => cancel(attempt);
     signal?.addEventListener("abort", onAbort, { once: true });
     try {
@@ -160,7 +170,7 @@ export class LocalTaskEngine implements TaskEngine {
     } finally {
       signal?.removeEventListener("abort", onAbort);
     }
-    return this.get(task.id);
+    return this.get(id);
   }
 
   async #check(request: TaskRequest, hired: boolean): Promise<void> {

@@ -156,6 +156,7 @@ export class NatsTaskEngine implements TaskEngine {
       log,
       clock,
       follow: (id, signal) => this.follow(id, { since_seq: 0, signal }),
+      claim: (id, client) => claim(this.#bucket, id, client),
     });
     this.#worker = parts.workers === 0 ? undefined : new Worker({
       ...parts,

@@ -8,6 +8,7 @@ import { parseAddress, Refusal } from "../../net/http_get.ts";
 import type { CallbackTarget } from "../tasks/callback_store.ts";
 import type { ClientQuery, TaskClient } from "../tasks/client_store.ts";
 import type { ClientTaskPage, TaskEngine, TaskOrigin } from "../tasks/engine.ts";
+import type { Quota } from "../tasks/quota.ts";
 import type { TaskRecord, TaskRequest } from "../tasks/task.ts";
 import { request_fields, SAYS_NOTHING, saysSomething } from "../tasks/verbs.ts";
 import type { capabilitiesSchema } from "./schemas.ts";
@@ -25,6 +26,8 @@ export interface HiringParts {
   tokens: HireTokens;
   /** Whether every hirer sees all hired tasks. */
   shared(): boolean;
+  /** Returns what each hirer may use; without tokens, all together. */
+  quota(): Quota;
   engine(): Promise<TaskEngine>;
 }
 
@@ -51,8 +54,6 @@ export interface Naming {
   id?: string;
   client?: Omit<TaskClient, "key_id">;
   callbacks: Omit<CallbackTarget, "key_id">[];
-  /** A key instead of all of these. */
-  idempotency_key?: string;
 }
 
 /** The connection of a client that waits for its task. */
@@ -164,13 +165,15 @@ export class Hiring {
   /**
    * Adds a task to the queue.
    *
+   * @param idempotency_key names the task instead of `naming`
    * @throws {SvcError} like {@linkcode Hiring.accept} and {@linkcode TaskEngine.enqueue};
    * validation for a callback; conflict when the key belongs to another request
    */
   async enqueue(
     body: unknown,
     hirer: Hirer,
-    { idempotency_key, ...naming }: Naming,
+    naming: Naming,
+    idempotency_key?: string,
   ): Promise<TaskRecord> {
     if (idempotency_key === undefined) return await this.#enqueue(body, hirer, naming);
     const engine = await this.#parts.engine();
@@ -198,10 +201,10 @@ export class Hiring {
   }
 
   #options({ callback_url: url }: Accepted, owner: Hirer): TaskOrigin {
-    const { timeout_ms } = this.#parts;
+    const { timeout_ms, quota } = this.#parts;
     const told = url !== undefined && owner !== undefined;
     const callback = told ? { id: "", url, key_id: owner } : undefined;
-    return { timeout_ms, hired: true, owner, callback };
+    return { timeout_ms, hired: true, owner, callback, quota: quota() };
   }
 
   /**

@@ -59,8 +59,8 @@ export const hireVerbs = [
         idempotency_key: idempotency_key(),
       }),
     output: taskSchema,
-    async handle({ services: hiring, caller }, { request, ...naming }) {
-      return await hiring.enqueue(request, caller.key_id, naming);
+    async handle({ services: hiring, caller }, { request, idempotency_key, ...naming }) {
+      return await hiring.enqueue(request, caller.key_id, naming, idempotency_key);
     },
   }),
   defineVerb({

@@ -5,6 +5,7 @@
 import type { TaskLogEntry, TaskQuery, TaskRecord, TaskRequest, TaskStatus } from "./task.ts";
 import type { CallbackTarget } from "./callback_store.ts";
 import type { ClientQuery, TaskClient } from "./client_store.ts";
+import type { Quota } from "./quota.ts";
 
 /** The origin of a task. */
 export interface TaskOrigin {
@@ -17,6 +18,8 @@ export interface TaskOrigin {
   /** The id of the task, which no other has; default: a new one. */
   id?: string;
   timeout_ms?: number;
+  /** What its owner may use; default: without limits. */
+  quota?: Quota;
   /** The callback for its end. */
   callback?: CallbackTarget;
 }
@@ -80,7 +83,8 @@ export interface TaskEngine {
    * @returns its record, once it is on disk; the earlier task's if its client has made the same
    * request before
    * @throws {SvcError} validation when the task type is unknown or its executor refuses the
-   * request; shutting_down; internal when it cannot be stored
+   * request; budget_exceeded when it exceeds the quota; shutting_down; internal when it cannot be
+   * stored
    */
   enqueue(request: TaskRequest, options?: EnqueueOptions): Promise<TaskRecord>;
   /**

@@ -40,6 +40,7 @@ const hire = openHire({
   drafts,
   budget_usd: () => 5,
   shared,
+  quota: () => ({ max_queued: 1000 }),
   allowed_origins: () => [],
   stopping: () => false,
 });

@@ -41,6 +41,7 @@ export function errorResponse(error: SvcError): Response {
   const headers: Record<string, string> = { ...JSON_HEADERS };
   if (code === "unauthenticated") headers["www-authenticate"] = 'Bearer realm="svc"';
   if (STATUS[code] === 503) headers["retry-after"] = "2";
+  if (details?.retry_after_s !== undefined) headers["retry-after"] = `${details.retry_after_s}`;
   if (error instanceof UnreadBody) headers["connection"] = "close";
   return new Response(JSON.stringify({ error: { code, message, hint, details } }), {
     status: STATUS[code],

@@ -74,8 +74,9 @@ export function hireApp(options: HireAppOptions): (request: Request) => Promise<
     if (options.stopping()) throw new SvcError("shutting_down", "the daemon is stopping");
     requireJson(c.req.raw);
     const request = jsonObject(await bodyText(c.req.raw, BODY_MAX));
-    if (!prefersAsync(c)) return json(await callHire("hire.run", { request }, hirer));
-    const record = await callHire("hire.enqueue", { request }, hirer);
+    const asked = { request, idempotency_key: c.req.header("idempotency-key") };
+    if (!prefersAsync(c)) return json(await callHire("hire.run", asked, hirer));
+    const record = await callHire("hire.enqueue", asked, hirer);
     return json(record, 202, {
       location: `/api/task/${record.id}`,
       "preference-applied": "respond-async",

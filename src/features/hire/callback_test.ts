@@ -28,6 +28,7 @@ function accept(callback_url: string): Accepted {
     budget_usd: () => 1,
     tokens,
     shared: () => false,
+    quota: () => ({}),
     engine: () => Promise.reject(new Error("nothing is begun")),
   });
   return hiring.accept({ task_type: "research", query: "x", callback_url });

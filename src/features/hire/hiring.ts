@@ -8,9 +8,11 @@ import { parseAddress, Refusal } from "../../net/http_get.ts";
 import type { CallbackTarget } from "../tasks/callback_store.ts";
 import type { ClientQuery, TaskClient } from "../tasks/client_store.ts";
 import type { ClientTaskPage, TaskEngine, TaskOrigin } from "../tasks/engine.ts";
+import type { Quota } from "../tasks/quota.ts";
 import type { TaskRecord, TaskRequest } from "../tasks/task.ts";
 import { request_fields, SAYS_NOTHING, saysSomething } from "../tasks/verbs.ts";
 import type { capabilitiesSchema } from "./schemas.ts";
+import { KeyedTasks, type NamedTask } from "./keyed_tasks.ts";
 import type { HireTokens } from "./tokens.ts";
 
 export interface HiringParts {
@@ -24,6 +26,8 @@ export interface HiringParts {
   tokens: HireTokens;
   /** Whether every hirer sees all hired tasks. */
   shared(): boolean;
+  /** Returns what each hirer may use; without tokens, all together. */
+  quota(): Quota;
   engine(): Promise<TaskEngine>;
 }
 
@@ -52,6 +56,13 @@ export interface Naming {
   callbacks: Omit<CallbackTarget, "key_id">[];
 }
 
+/** The connection of a client that waits for its task. */
+export interface Connection {
+  /** Fires when the client disconnects. */
+  signal: AbortSignal;
+  idempotency_key?: string;
+}
+
 /** Returns the key under which a caller's tasks are stored: empty if no token is needed. */
 export function keyOf(hirer: Hirer): string {
   return hirer ?? "";
@@ -62,6 +73,7 @@ const Request = z.object({ ...request_fields(), callback_url: z.string().optiona
 
 export class Hiring {
   readonly #parts: HiringParts;
+  readonly #keyed = new KeyedTasks();
 
   constructor(parts: HiringParts) {
     this.#parts = parts;
@@ -128,26 +140,55 @@ export class Hiring {
   }
 
   /**
-   * Runs a task and waits for it.
+   * Runs a task and waits for it. It is cancelled when its client disconnects, unless another one
+   * with the same key waits for it.
    *
-   * @param signal fires when the client disconnects, and cancels the task
-   * @throws {SvcError} like {@linkcode TaskEngine.run}
+   * @throws {SvcError} like {@linkcode Hiring.accept} and {@linkcode TaskEngine.run}; conflict when
+   * the key belongs to another request
    */
   async run(
-    accepted: Accepted,
+    body: unknown,
     hirer: Hirer,
-    signal: AbortSignal,
+    { signal, idempotency_key }: Connection,
   ): Promise<TaskRecord> {
-    const options = { ...this.#options(accepted, hirer), signal };
-    return await (await this.#parts.engine()).run(accepted.request, options);
+    const run = async (stop: AbortSignal, named?: NamedTask) => {
+      const accepted = this.accept(body);
+      const options = { ...this.#options(accepted, hirer), ...named, signal: stop };
+      return await (await this.#parts.engine()).run(accepted.request, options);
+    };
+    if (idempotency_key === undefined) return await run(signal);
+    const engine = await this.#parts.engine();
+    const request = { engine, key_id: keyOf(hirer), idempotency_key, body };
+    return await this.#keyed.run(request, signal, (named, stop) => run(stop, named));
   }
 
   /**
    * Adds a task to the queue.
    *
-   * @throws {SvcError} like {@linkcode TaskEngine.enqueue}; validation for a callback
+   * @param idempotency_key names the task instead of `naming`
+   * @throws {SvcError} like {@linkcode Hiring.accept} and {@linkcode TaskEngine.enqueue};
+   * validation for a callback; conflict when the key belongs to another request
    */
-  async enqueue(accepted: Accepted, hirer: Hirer, { id, ...naming }: Naming): Promise<TaskRecord> {
+  async enqueue(
+    body: unknown,
+    hirer: Hirer,
+    naming: Naming,
+    idempotency_key?: string,
+  ): Promise<TaskRecord> {
+    if (idempotency_key === undefined) return await this.#enqueue(body, hirer, naming);
+    const engine = await this.#parts.engine();
+    const request = { engine, key_id: keyOf(hirer), idempotency_key, body };
+    return await this.#keyed.enqueue(request, async (named) => {
+      const accepted = this.accept(body);
+      return await engine.enqueue(accepted.request, {
+        ...this.#options(accepted, hirer),
+        ...named,
+      });
+    });
+  }
+
+  async #enqueue(body: unknown, hirer: Hirer, { id, ...naming }: Naming): Promise<TaskRecord> {
+    const accepted = this.accept(body);
     for (const { url } of naming.callbacks) this.checkCallback("url", url);
     const key_id = keyOf(hirer);
     const [callback, ...others] = naming.callbacks.map((it) => ({ ...it, key_id }));
@@ -160,10 +201,10 @@ export class Hiring {
   }
 
   #options({ callback_url: url }: Accepted, owner: Hirer): TaskOrigin {
-    const { timeout_ms } = this.#parts;
+    const { timeout_ms, quota } = this.#parts;
     const told = url !== undefined && owner !== undefined;
     const callback = told ? { id: "", url, key_id: owner } : undefined;
-    return { timeout_ms, hired: true, owner, callback };
+    return { timeout_ms, hired: true, owner, callback, quota: quota() };
   }
 
   /**

@@ -4,6 +4,7 @@ import { HttpListener } from "../../net/http_listener.ts";
 import type { Log } from "../../os/log.ts";
 import { bind, Dispatcher } from "../../verbs/define.ts";
 import type { TaskEngine } from "../tasks/engine.ts";
+import type { Quota } from "../tasks/quota.ts";
 import type { Drafts } from "./a2a/drafts.ts";
 import { hireApp } from "./app.ts";
 import { Hiring } from "./hiring.ts";
@@ -35,6 +36,7 @@ export interface HireParts extends HireOptions {
   drafts: Drafts;
   budget_usd(): number;
   shared(): boolean;
+  quota(): Quota;
   allowed_origins(): readonly string[];
   stopping(): boolean;
 }

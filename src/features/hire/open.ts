@@ -31,6 +31,7 @@ export function openListener(
     drafts,
     budget_usd: () => config().of(TASKS).budget_usd,
     shared,
+    quota: () => config().of(HIRE),
     allowed_origins: () => config().http.allowed_origins,
     stopping,
   });

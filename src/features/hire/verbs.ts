@@ -15,12 +15,15 @@ import {
   taskSchema,
 } from "../tasks/schemas.ts";
 import type { Hiring } from "./hiring.ts";
+import { shownClient } from "./keyed_tasks.ts";
 import { capabilitiesSchema } from "./schemas.ts";
 
 const defineVerb = verbsOf<Hiring>();
 
 /** Checked by {@linkcode Hiring.accept}, which knows what is offered. */
 const request = () => z.record(z.string(), z.unknown());
+const idempotency_key = () =>
+  z.string().optional().describe("Header Idempotency-Key: the same key is the same task");
 const one = () => z.object({ task_id: z.string() });
 const callback = () => callbackTargetSchema().omit({ key_id: true });
 
@@ -37,10 +40,10 @@ export const hireVerbs = [
     name: "hire.run",
     summary: "Runs a task and waits until it has ended; it is cancelled when its hirer leaves.",
     access: "write",
-    input: () => z.object({ request: request() }),
+    input: () => z.object({ request: request(), idempotency_key: idempotency_key() }),
     output: taskSchema,
-    async handle({ services: hiring, caller, signal }, { request }) {
-      return await hiring.run(hiring.accept(request), caller.key_id, signal);
+    async handle({ services: hiring, caller, signal }, { request, idempotency_key }) {
+      return await hiring.run(request, caller.key_id, { signal, idempotency_key });
     },
   }),
   defineVerb({
@@ -53,10 +56,11 @@ export const hireVerbs = [
         id: z.string().optional().describe("The id of the task; default: a new one"),
         client: taskClientSchema().omit({ key_id: true }).optional(),
         callbacks: z.array(callback()).default([]),
+        idempotency_key: idempotency_key(),
       }),
     output: taskSchema,
-    async handle({ services: hiring, caller }, { request, ...naming }) {
-      return await hiring.enqueue(hiring.accept(request), caller.key_id, naming);
+    async handle({ services: hiring, caller }, { request, idempotency_key, ...naming }) {
+      return await hiring.enqueue(request, caller.key_id, naming, idempotency_key);
     },
   }),
   defineVerb({
@@ -138,7 +142,7 @@ export const hireVerbs = [
     output: () => z.object({ client: z.custom<TaskClient>().optional() }),
     async handle({ services: hiring, caller }, { task_id }) {
       const { engine } = await hiring.find(task_id, caller.key_id);
-      return { client: await engine.client(task_id) };
+      return { client: shownClient(await engine.client(task_id)) };
     },
   }),
   defineVerb({

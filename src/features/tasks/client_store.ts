@@ -8,6 +8,12 @@ import type { taskClientSchema } from "./queued_schemas.ts";
 /** A hired task's identity for its client; stored with the task, but not part of its record. */
 export type TaskClient = z.output<ReturnType<typeof taskClientSchema>>;
 
+/**
+ * Begins the ids of requests that clients name with a key of their own. Their tasks are not listed,
+ * because other plain requests have no entry here.
+ */
+export const KEYED = "key:";
+
 export interface ClientQuery extends z.output<ReturnType<typeof clientQuerySchema>> {
   key_id: string;
 }
@@ -76,7 +82,7 @@ export class ClientStore {
       changed_since: changed_since ?? null,
     };
     const from = `FROM task_clients AS c JOIN tasks AS t ON t.id = c.task_id
-       WHERE c.key_id = :key_id
+       WHERE c.key_id = :key_id AND c.request_id NOT LIKE '${KEYED}%'
          AND (:context_id IS NULL OR c.context_id = :context_id)
          AND (:status IS NULL OR t.status = :status)
          AND (:cancelled IS NULL OR t.cancelled = :cancelled)

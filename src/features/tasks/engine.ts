@@ -2,13 +2,20 @@
 import type { TaskLogEntry, TaskQuery, TaskRecord, TaskRequest, TaskStatus } from "./task.ts";
 import type { CallbackTarget } from "./callback_store.ts";
 import type { ClientQuery, TaskClient } from "./client_store.ts";
+import type { Quota } from "./quota.ts";
 
 export interface TaskOrigin {
   /** Whether a client hired it over the network; default: the operator requested it. */
   hired?: boolean;
   /** The key id of the requesting token. */
   owner?: string;
+  /** The identity of the task for its client. */
+  client?: TaskClient;
+  /** The id of the task, which no other has; default: a new one. */
+  id?: string;
   timeout_ms?: number;
+  /** What its owner may use; default: without limits. */
+  quota?: Quota;
   callback?: CallbackTarget;
 }
 
@@ -21,9 +28,6 @@ export interface TaskSight {
 export interface EnqueueOptions extends TaskOrigin {
   /** Default: 3. */
   max_attempts?: number;
-  client?: TaskClient;
-  /** Default: a new one. */
-  id?: string;
   /** Per attempt. */
   timeout_ms?: number;
 }
@@ -62,11 +66,13 @@ export interface TaskEngine {
   /**
    * Queues a task. @returns its record, once on disk; for a repeated client request, the earlier
    * task's
-   * @throws {SvcError} validation for an unknown type or a refused request; shutting_down; internal
+   * @throws {SvcError} validation for an unknown type or a refused request; budget_exceeded for one
+   * that exceeds the quota; shutting_down; internal
    */
   enqueue(request: TaskRequest, options?: EnqueueOptions): Promise<TaskRecord>;
   /**
-   * Runs a task immediately, independent of the workers, and waits for its end.
+   * Runs a task immediately, independent of the workers, and waits for its end. For a repeated client
+   * request it returns the earlier task's record, perhaps before its end.
    * @throws {SvcError} like {@linkcode TaskEngine.enqueue}
    */
   run(request: TaskRequest, options?: RunOptions): Promise<TaskRecord>;

@@ -23,7 +23,8 @@ import { Callbacks, type Deliver } from "./callbacks.ts";
 import { Followers } from "./followers.ts";
 import type { NewTask } from "./lifecycle.ts";
 import { Pruning } from "./pruning.ts";
-import { TaskStore } from "./store.ts";
+import type { Quota } from "./quota.ts";
+import { type Arrival, TaskStore } from "./store.ts";
 import {
   KEEP_TASKS,
   MAX_ATTEMPTS,
@@ -48,12 +49,17 @@ export interface TaskEngineParts {
   keep_tasks?: number;
 }
 
-interface Incoming {
-  task: NewTask;
+interface Incoming extends Arrival {
   /** Called in the turn of the event loop in which the record was written. */
   written(record: TaskRecord): void;
   failed(error: SvcError): void;
 }
+
+/** A new attempt, or the task that the same request has created before. */
+type Begun = { attempt: Attempt; earlier?: undefined } | {
+  earlier: TaskRecord;
+  attempt?: undefined;
+};
 
 /**
  * Opens the engine on the state database, and closes that with itself. Tasks that an earlier daemon
@@ -133,27 +139,32 @@ export class LocalTaskEngine implements TaskEngine {
   // ── taking tasks ─────────────────────────────────────────────────────────────────────────────
 
   async enqueue(request: TaskRequest, options: EnqueueOptions = {}): Promise<TaskRecord> {
-    const { max_attempts = MAX_ATTEMPTS, hired = false, id = newTaskId(), ...origin } = options;
+    const { max_attempts = MAX_ATTEMPTS, hired = false, quota, ...rest } = options;
+    const { id = newTaskId(), ...origin } = rest;
     await this.#check(request, hired);
     const task = { ...origin, id, request, hired, max_attempts };
-    return await this.#write({ ...task, mode: "queue" }, (record) => record);
+    return await this.#write({ ...task, mode: "queue" }, quota, (record) => record);
   }
 
   async run(request: TaskRequest, options: RunOptions = {}): Promise<TaskRecord> {
-    const { signal, timeout_ms = TIMEOUT_MS, hired = false, owner, callback, onNote } = options;
+    const { signal, timeout_ms = TIMEOUT_MS, hired = false, owner, onNote } = options;
+    const { id = newTaskId(), callback, client, quota } = options;
     await this.#check(request, hired);
-    const task = { id: newTaskId(), request, hired, owner, max_attempts: 1, timeout_ms };
+    const task = { id, request, hired, owner, max_attempts: 1, timeout_ms };
     const cancel = (attempt: Attempt) =>
       void this.#attempts.end(attempt, {
         kind: "failed",
         error: "cancelled by the client",
         cancelled: true,
       });
-    const attempt = await this.#write({ ...task, mode: "sync", callback }, () => {
+    const named = { ...task, mode: "sync", callback, client } as const;
+    const { earlier, attempt } = await this.#write<Begun>(named, quota, (record) => {
+      if (record.id !== id) return { earlier: record };
       const begun = this.#attempts.begin({ ...task, attempt: 1 }, false, onNote);
       if (signal?.aborted) cancel(begun);
-      return begun;
+      return { attempt: begun };
     });
+    if (earlier !== undefined) return earlier;
     const onAbort = () => cancel(attempt);
     signal?.addEventListener("abort", onAbort, { once: true });
     try {
@@ -161,7 +172,7 @@ export class LocalTaskEngine implements TaskEngine {
     } finally {
       signal?.removeEventListener("abort", onAbort);
     }
-    return this.get(task.id);
+    return this.get(id);
   }
 
   async #check(request: TaskRequest, hired: boolean): Promise<void> {
@@ -170,10 +181,15 @@ export class LocalTaskEngine implements TaskEngine {
   }
 
   /** Writes a task together with all others of this turn of the event loop. */
-  async #write<T>(task: NewTask, then: (record: TaskRecord) => T): Promise<T> {
+  async #write<T>(
+    task: NewTask,
+    quota: Quota | undefined,
+    then: (record: TaskRecord) => T,
+  ): Promise<T> {
     this.#requireOpen();
     const { promise, resolve, reject } = Promise.withResolvers<T>();
-    const incoming = { task, written: (it: TaskRecord) => resolve(then(it)), failed: reject };
+    const written = (record: TaskRecord) => resolve(then(record));
+    const incoming = { task, quota, written, failed: reject };
     if (this.#incoming.push(incoming) === 1) setImmediate(() => this.#takeIncoming());
     return await promise;
   }
@@ -183,8 +199,12 @@ export class LocalTaskEngine implements TaskEngine {
     if (incoming.length === 0) return;
     this.#incoming = [];
     try {
-      const records = this.#store.insert(incoming.map(({ task }) => task), this.#clock.now());
-      incoming.forEach(({ written }, n) => written(records[n]));
+      const results = this.#store.admit(incoming, this.#clock.now());
+      incoming.forEach(({ written, failed }, n) => {
+        const result = results[n];
+        if (result instanceof SvcError) failed(result);
+        else written(result);
+      });
     } catch (cause) {
       for (const { failed } of incoming) failed(unwritable(cause));
     }

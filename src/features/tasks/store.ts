@@ -4,12 +4,20 @@
  */
 import type { DatabaseSync } from "node:sqlite";
 import { given, type Row, Statements } from "../../os/statements.ts";
+import type { SvcError } from "../../protocol/errors.ts";
 import { CallbackStore } from "./callback_store.ts";
 import { ClientStore } from "./client_store.ts";
 import { DETAIL_MAX, type NewTask, type Settlement, type StartedTask } from "./lifecycle.ts";
 import type { TaskSight } from "./engine.ts";
+import { type Quota, refusalOf } from "./quota.ts";
 import { after, type Step, type TaskState } from "./states.ts";
 import type { TaskLogEntry, TaskRecord, TaskStatus } from "./task.ts";
+
+/** A task to be added, and what its owner may use. */
+export interface Arrival {
+  task: NewTask;
+  quota?: Quota;
+}
 
 const PRUNED_AT_ONCE = 1_000;
 /** Unused pages that the database keeps for what comes next: 4 MB, or a quarter of its file. */
@@ -49,37 +57,57 @@ export class TaskStore {
    * @returns their records, or the earlier one of a repeated client request
    */
   insert(tasks: readonly NewTask[], now: number): TaskRecord[] {
-    const at = iso(now);
+    return this.#db.transaction(() => tasks.map((task) => this.#insert(task, now)));
+  }
+
+  /**
+   * Adds tasks like {@linkcode TaskStore.insert}, except those that exceed their quota.
+   *
+   * @returns for each its record, or the error
+   */
+  admit(arrivals: readonly Arrival[], now: number): (TaskRecord | SvcError)[] {
     return this.#db.transaction(() =>
-      tasks.map((task) => {
-        const { id, mode, request, hired, owner, max_attempts, timeout_ms, callback, client } =
-          task;
-        const earlier = client && this.clients.taskOf(client);
-        if (earlier !== undefined) return this.get(earlier)!;
-        this.#db.run(
-          `INSERT INTO tasks (id, mode, status, task_type, request, created_at, attempts,
-             max_attempts, timeout_ms, hired, owner)
-           VALUES (:id, :mode, 'queued', :task_type, :request, :at, 0,
-             :max_attempts, :timeout_ms, :hired, :owner)`,
-          {
-            id,
-            mode,
-            task_type: request.task_type,
-            request: JSON.stringify(request),
-            at,
-            max_attempts,
-            timeout_ms: timeout_ms ?? null,
-            hired: Number(hired),
-            owner: owner ?? null,
-          },
-        );
-        if (callback !== undefined) this.callbacks.add(id, callback);
-        if (client !== undefined) this.clients.add(id, client);
-        if (mode === "queue") this.log(at, id, "enqueued", request.task_type);
-        else this.#take({ kind: "started" }, this.#state(id), now);
-        return this.get(id)!;
-      })
+      arrivals.map(({ task, quota }) =>
+        this.#earlier(task) ??
+          (quota && refusalOf(task, quota, this.#db, now)) ??
+          this.#insert(task, now)
+      )
     );
+  }
+
+  /** Returns the task that the same request of a client has created before. */
+  #earlier({ client }: NewTask): TaskRecord | undefined {
+    const id = client && this.clients.taskOf(client);
+    return id === undefined ? undefined : this.get(id);
+  }
+
+  #insert(task: NewTask, now: number): TaskRecord {
+    const earlier = this.#earlier(task);
+    if (earlier !== undefined) return earlier;
+    const { id, mode, request, hired, owner, max_attempts, timeout_ms, callback, client } = task;
+    const at = iso(now);
+    this.#db.run(
+      `INSERT INTO tasks (id, mode, status, task_type, request, created_at, attempts,
+         max_attempts, timeout_ms, hired, owner)
+       VALUES (:id, :mode, 'queued', :task_type, :request, :at, 0,
+         :max_attempts, :timeout_ms, :hired, :owner)`,
+      {
+        id,
+        mode,
+        task_type: request.task_type,
+        request: JSON.stringify(request),
+        at,
+        max_attempts,
+        timeout_ms: timeout_ms ?? null,
+        hired: Number(hired),
+        owner: owner ?? null,
+      },
+    );
+    if (callback !== undefined) this.callbacks.add(id, callback);
+    if (client !== undefined) this.clients.add(id, client);
+    if (mode === "queue") this.log(at, id, "enqueued", request.task_type);
+    else this.#take({ kind: "started" }, this.#state(id), now);
+    return this.get(id)!;
   }
 
   /**

@@ -27,7 +27,8 @@ interface Envelope {
 /**
  * Answers one request; the answer contains its errors.
  *
- * @throws {SvcError} shutting_down or unavailable: the valid request must be sent again later
+ * @throws {SvcError} shutting_down, unavailable or budget_exceeded: the valid request must be sent
+ * again later
  */
 export async function answerA2a(parts: A2aParts, request: A2aRequest): Promise<Response> {
   const { text, version, takes_events, ...caller } = request;

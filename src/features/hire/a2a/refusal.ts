@@ -36,7 +36,11 @@ export function rpcError(code: number, message: string) {
  */
 export function refusalResponse(error: SvcError, text: string): Response {
   const { status, headers } = errorResponse(error);
-  const said = rpcError(CODES[error.code] ?? OTHER_CODE, withHint(error));
+  const { code, details } = error;
+  const said = {
+    ...rpcError(CODES[code] ?? OTHER_CODE, withHint(error)),
+    ...(details === undefined ? {} : { data: [{ svc_code: code, ...details }] }),
+  };
   const body = { jsonrpc: "2.0", id: idIn(text), error: said };
   return new Response(JSON.stringify(body), { status, headers });
 }

@@ -71,8 +71,8 @@ export interface A2aCaller {
   base_url: string;
 }
 
-/** Errors that the request does not cause. */
-const LATER: ReadonlySet<SvcCode> = new Set(["shutting_down", "unavailable"]);
+/** Errors after which the same request may succeed later. */
+const LATER: ReadonlySet<SvcCode> = new Set(["shutting_down", "unavailable", "budget_exceeded"]);
 const PAGE_SIZE = 50;
 const PAGE_SIZE_MAX = 100;
 /** The listed states, with their equivalents in the engine and among drafts. */

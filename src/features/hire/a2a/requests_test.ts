@@ -52,6 +52,7 @@ Deno.test({
       budget_usd: () => 1,
       tokens: new HireTokens([]),
       shared: () => false,
+      quota: () => ({}),
       engine: () => Promise.resolve(engine),
     });
     const { signal } = new AbortController();

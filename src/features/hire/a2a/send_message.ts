@@ -38,15 +38,19 @@ const CONTEXT_ID_MAX = 256;
 interface Incoming extends Requester {
   message: Message;
   params: SendMessageRequest;
-  said: Said;
   /** Identifies the message for its sender. */
   request_id: string;
 }
 
+/** A message that was not sent before. */
+interface Fresh extends Incoming {
+  said: Said;
+}
+
 /**
  * Creates the task that a message requests, or continues the draft that it answers. The same
- * message id from the same client is the same task, because a client may repeat a message without
- * an answer.
+ * message id from the same client is the same task, whatever the message says, because a client may
+ * repeat a message without an answer.
  *
  * @returns the id of the task or draft
  * @throws {A2AError} or {SvcError} for an invalid request
@@ -54,18 +58,19 @@ interface Incoming extends Requester {
 export async function askFor(params: SendMessageRequest, requester: Requester): Promise<string> {
   const { message, metadata = {} } = params;
   if (!message?.messageId) throw new RequestMalformedError("message.messageId is required");
-  if (message.contextId.length > CONTEXT_ID_MAX) {
-    throw new RequestMalformedError(`message.contextId has more than ${CONTEXT_ID_MAX} characters`);
-  }
-  const said = readMessage(message, metadata);
   // Distinguishes further messages to a task from those that create one.
   const request_id = await sha256Hex(`${message.taskId}\0${message.messageId}`);
-  const incoming = { ...requester, message, params, said, request_id };
+  const incoming = { ...requester, message, params, request_id };
   const turn = `${keyOf(requester.calling)} ${message.taskId || request_id}`;
   return await requester.drafts.inTurn(turn, async () => {
     const earlier = await earlierOf(incoming);
     if (earlier !== undefined) return earlier;
-    return message.taskId === "" ? await begin(incoming) : await answer(incoming);
+    if (message.contextId.length > CONTEXT_ID_MAX) {
+      const problem = `message.contextId has more than ${CONTEXT_ID_MAX} characters`;
+      throw new RequestMalformedError(problem);
+    }
+    const fresh = { ...incoming, said: readMessage(message, metadata) };
+    return message.taskId === "" ? await begin(fresh) : await answer(fresh);
   });
 }
 
@@ -82,7 +87,7 @@ async function earlierOf(
 }
 
 /** Creates a task, or a draft for an incomplete request. */
-async function begin(incoming: Incoming): Promise<string> {
+async function begin(incoming: Fresh): Promise<string> {
   const { message, params, calling, toCallback } = incoming;
   const context_id = message.contextId || crypto.randomUUID();
   const callback = await toCallback(params.configuration?.taskPushNotificationConfig, context_id);
@@ -100,7 +105,7 @@ async function begin(incoming: Incoming): Promise<string> {
 }
 
 /** Continues a draft. @throws {A2AError} if the task does not wait for an answer. */
-async function answer(incoming: Incoming): Promise<string> {
+async function answer(incoming: Fresh): Promise<string> {
   const { message: { taskId: id, contextId }, calling, drafts, params, toCallback } = incoming;
   const task = await lookUp(id, calling);
   const draft = (await drafts.store()).get(id);
@@ -129,7 +134,7 @@ export function withCallback(draft: Draft, callback: DraftCallback): Draft {
 }
 
 /** Adds a message to a draft: it becomes a task, or a question to the client. */
-async function proceed(incoming: Incoming, before: Draft): Promise<string> {
+async function proceed(incoming: Fresh, before: Draft): Promise<string> {
   const draft = withMessage(before, incoming);
   const { said, calling, drafts, request_id } = incoming;
   const begins = before.said.length === 0;
@@ -163,7 +168,7 @@ async function proceed(incoming: Incoming, before: Draft): Promise<string> {
   return draft.id;
 }
 
-function withMessage(draft: Draft, { message, said }: Incoming): Draft {
+function withMessage(draft: Draft, { message, said }: Fresh): Draft {
   const { id: taskId, context_id: contextId } = draft;
   const { texts, data } = said;
   const extra = { ...asObject(draft.data.extra), ...asObject(data.extra) };

@@ -1,7 +1,7 @@
 /**
  * The clients' identities for their tasks: one key for each request that must create only one task.
  */
-import type { ClientPage, ClientQuery, TaskClient } from "../client_store.ts";
+import { type ClientPage, type ClientQuery, KEYED, type TaskClient } from "../client_store.ts";
 import { noPageToken } from "../common.ts";
 import { type Bucket, NONE } from "./bucket.ts";
 import type { ClientRef } from "./client_ref.ts";
@@ -80,6 +80,7 @@ function fits(standing: Standing, query: Omit<ClientQuery, "limit" | "cursor">):
   const { key_id, context_id, status, cancelled, changed_since } = query;
   const { client } = standing;
   return client !== undefined && client.key_id === key_id &&
+    !client.request_id.startsWith(KEYED) &&
     (context_id === undefined || client.context_id === context_id) &&
     (status === undefined || standing.status === status) &&
     (cancelled === undefined || standing.cancelled === cancelled) &&

@@ -156,6 +156,7 @@ export class NatsTaskEngine implements TaskEngine {
       log,
       clock,
       follow: (id, signal) => this.follow(id, { since_seq: 0, signal }),
+      claim: (id, client) => claim(this.#bucket, id, client),
     });
     this.#worker = parts.workers === 0 ? undefined : new Worker({
       ...parts,
@@ -226,7 +227,7 @@ export class NatsTaskEngine implements TaskEngine {
   // ── taking tasks ─────────────────────────────────────────────────────────────────────────────
 
   async enqueue(request: TaskRequest, options: EnqueueOptions = {}): Promise<TaskRecord> {
-    const { max_attempts = MAX_ATTEMPTS, hired = false, client, ...rest } = options;
+    const { max_attempts = MAX_ATTEMPTS, hired = false, client, quota: _, ...rest } = options;
     const { id: fresh = newTaskId(), ...origin } = rest;
     await this.#intake.check(request, hired);
     const id = client === undefined ? fresh : await claim(this.#bucket, fresh, client);

@@ -5,6 +5,7 @@ import type { Log } from "../../../os/log.ts";
 import { within } from "../../../base/within.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { newTaskId } from "../common.ts";
+import type { TaskClient } from "../client_store.ts";
 import type { RunOptions } from "../engine.ts";
 import { LOST, type Outcome } from "../lifecycle.ts";
 import {
@@ -27,6 +28,8 @@ export interface WaitingClientsParts {
   clock: Clock;
   /** Yields the lines of a task's log, until the signal fires. */
   follow(id: string, signal: AbortSignal): AsyncIterable<TaskLogEntry>;
+  /** Claims a client's request for a task. @returns the id of the task that has it. */
+  claim(id: string, client: TaskClient): Promise<string>;
 }
 
 /** How long to wait for the last notes of a task that has ended. */
@@ -50,10 +53,11 @@ export class WaitingClients {
   }
 
   async #run(request: TaskRequest, options: RunOptions): Promise<TaskRecord> {
-    const { signal, timeout_ms = TIMEOUT_MS, hired = false, owner, callback, onNote } = options;
+    const { signal, timeout_ms = TIMEOUT_MS, hired = false, onNote } = options;
+    const { id = newTaskId(), owner, callback, client } = options;
     const { steps, intake, clock } = this.#parts;
-    const id = newTaskId();
-    const task = { id, request, hired, owner, max_attempts: MAX_ATTEMPTS, timeout_ms, callback };
+    const origin = { hired, owner, timeout_ms, callback, client };
+    const task = { ...origin, id, request, max_attempts: MAX_ATTEMPTS };
     const late = new AbortController();
     const cancelTimer = clock.after(timeout_ms, () => late.abort());
     const over = new AbortController();
@@ -64,6 +68,9 @@ export class WaitingClients {
     ]);
     try {
       await intake.check(request, hired);
+      const claimed = client === undefined ? id : await this.#parts.claim(id, client);
+      const earlier = claimed === id ? undefined : await steps.get(claimed);
+      if (earlier !== undefined) return earlier.value.record;
       await intake.accept({ ...task, mode: "sync" });
       const notes = onNote && this.#tellNotes(id, onNote, over.signal);
       await steps.index.ended(id, enough);

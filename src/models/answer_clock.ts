@@ -49,19 +49,33 @@ export class AnswerClock {
     joiner?: TextJoiner,
   ): ReadableStream<Uint8Array<ArrayBuffer>> {
     const reader = body.getReader();
+    // Also before the first read: whoever was told of the abort may never read.
+    const abort = () => void reader.cancel(signal?.reason).catch(() => {});
+    if (signal?.aborted) abort();
+    signal?.addEventListener("abort", abort, { once: true });
+    const over = () => signal?.removeEventListener("abort", abort);
     return new ReadableStream({
       pull: async (controller) => {
         try {
           const { done, value } = await this.within(reader.read(), signal);
-          if (done) return controller.close();
+          if (done) {
+            // An abort ends the body too: that is no end of the answer.
+            signal?.throwIfAborted();
+            over();
+            return controller.close();
+          }
           this.#heard = true;
           controller.enqueue(joiner?.join(value) ?? value);
         } catch (error) {
+          over();
           reader.cancel().catch(() => {});
           throw error;
         }
       },
-      cancel: (reason) => reader.cancel(reason),
+      cancel: (reason) => {
+        over();
+        return reader.cancel(reason);
+      },
     }, { highWaterMark: 0 });
   }
 

@@ -39,6 +39,24 @@ const AT_ONCE = 8;
 const READ_AGAIN_MS = 5_000;
 const RECORD_AGAIN_MS = 5_000;
 
+/**
+ * Returns what follows a try.
+ *
+ * @param tries the number of earlier tries
+ * @returns the line for the task's log, and the wait before the next try, if there is one
+ */
+export function afterTry(
+  tries: number,
+  failure: Error | undefined,
+): { event: string; detail: string; wait_ms?: number } {
+  if (failure === undefined) return { event: "callback", detail: "delivered" };
+  const detail = `${failure.message} (try ${tries + 1} of ${TRIES})`;
+  if (tries + 1 >= TRIES || failure instanceof UndeliverableError) {
+    return { event: "callback_failed", detail };
+  }
+  return { event: "callback_retry", detail, wait_ms: WAIT_MIN_MS * WAIT_FACTOR ** tries };
+}
+
 export class Callbacks {
   readonly #parts: CallbacksParts;
   readonly #stop = new AbortController();
@@ -88,14 +106,9 @@ export class Callbacks {
       const failure = await this.#attempt(callback, record);
       if (this.#stop.signal.aborted) return;
       const now = clock.now();
-      if (failure === undefined) return await reports.end(callback, "callback", "delivered", now);
-      const tries = callback.tries + 1;
-      const what = `${failure.message} (try ${tries} of ${TRIES})`;
-      if (tries >= TRIES || failure instanceof UndeliverableError) {
-        return await reports.end(callback, "callback_failed", what, now);
-      }
-      const wait_ms = WAIT_MIN_MS * WAIT_FACTOR ** callback.tries;
-      await reports.postpone(callback, now + wait_ms, what, now);
+      const { event, detail, wait_ms } = afterTry(callback.tries, failure);
+      if (wait_ms === undefined) return await reports.end(callback, event, detail, now);
+      await reports.postpone(callback, now + wait_ms, detail, now);
     } catch (error) {
       log.error("cannot record a callback", { task_id, error: messageOf(error) });
       // It is still due and would be sent again immediately.

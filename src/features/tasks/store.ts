@@ -9,7 +9,7 @@ import { CallbackStore } from "./callback_store.ts";
 import { ClientStore } from "./client_store.ts";
 import { DETAIL_MAX, type NewTask, type Settlement, type StartedTask } from "./lifecycle.ts";
 import type { TaskSight } from "./engine.ts";
-import { type Quota, refusalOf } from "./quota.ts";
+import { bytesOf, type Quota, refusalOf, storedUsage } from "./quota.ts";
 import { after, type Step, type TaskState } from "./states.ts";
 import type { TaskLogEntry, TaskRecord, TaskStatus } from "./task.ts";
 
@@ -69,10 +69,15 @@ export class TaskStore {
     return this.#db.transaction(() =>
       arrivals.map(({ task, quota }) =>
         this.#earlier(task) ??
-          (quota && refusalOf(task, quota, this.#db, now)) ??
+          (quota && this.#refusal(task, quota, now)) ??
           this.#insert(task, now)
       )
     );
+  }
+
+  #refusal(task: NewTask, quota: Quota, now: number): SvcError | undefined {
+    const usage = storedUsage(this.#db, task.owner ?? null, now);
+    return refusalOf({ mode: task.mode, bytes: bytesOf(task.request) }, quota, usage, now);
   }
 
   /** Returns the task that the same request of a client has created before. */

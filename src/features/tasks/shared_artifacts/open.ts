@@ -1,6 +1,7 @@
 /** Opens the store for artifacts that a URL names. */
 import { fromFileUrl, isAbsolute } from "@std/path";
 import { SvcError } from "../../../protocol/errors.ts";
+import type { BucketOptions } from "./bucket.ts";
 import { Directory } from "./directory.ts";
 import type { Objects } from "./objects.ts";
 import { SharedArtifacts, type SharedOptions } from "./store.ts";
@@ -46,7 +47,8 @@ async function openObjects(url: string, env: Env): Promise<Objects> {
   }
 }
 
-function bucketOptions(url: string, env: Env) {
+/** Reads where a bucket is and how to sign for it. @throws {SvcError} validation. */
+export function bucketOptions(url: string, env: Env): BucketOptions {
   const parsed = URL.parse(url);
   if (!parsed) throw wrong("is not a valid URL");
   const { hostname: bucket, pathname, searchParams, username, password, port, hash } = parsed;
@@ -74,6 +76,7 @@ function bucketOptions(url: string, env: Env) {
   const endpoint = set("endpoint", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL");
   // The certificates of AWS do not cover names with dots.
   const path_style = set("path_style") ?? String(endpoint !== undefined || bucket.includes("."));
+  if (!/^(?:true|false)$/.test(path_style)) throw wrong("path_style must be true or false");
   return {
     url: `s3://${bucket}/${prefix}`,
     at: bucketUrl(endpoint ?? awsEndpoint(region), bucket, path_style === "true"),

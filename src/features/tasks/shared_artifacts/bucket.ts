@@ -101,9 +101,9 @@ export class Bucket implements Objects {
     }
   }
 
-  /** Returns the texts of a tag on all pages of a listing. */
+  /** Returns what begins with the prefix in a tag, on all pages of a listing. */
   async #list(
-    query: Record<string, string>,
+    query: { prefix: string; delimiter?: string },
     tag: string,
     signal: AbortSignal,
   ): Promise<string[]> {
@@ -117,7 +117,10 @@ export class Bucket implements Objects {
       if (!xml.includes("<ListBucketResult")) throw notS3(response.status);
       texts.push(...xml.matchAll(new RegExp(`<${tag}>([^<]*)</${tag}>`, "g")).map(([, it]) => it));
       const token = textOf(xml, "NextContinuationToken");
-      if (textOf(xml, "IsTruncated") !== "true" || token === undefined) return texts;
+      if (textOf(xml, "IsTruncated") !== "true" || token === undefined) {
+        // A server that ignores the prefix must not have all of its objects removed.
+        return texts.filter((text) => text.startsWith(query.prefix));
+      }
       page = { "continuation-token": token };
     }
   }

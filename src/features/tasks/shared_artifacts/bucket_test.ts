@@ -298,6 +298,18 @@ test("a removal reads every page of a listing", async () => {
   ]);
 });
 
+test("a server that ignores the prefix loses nothing else", async () => {
+  const keys = ["others/1", `svc/${task_id}/1`, `svc/${newTaskId()}/1`, "svc"];
+  const listing = keys.map((key) => `<Contents><Key>${key}</Key></Contents>`).join("");
+  await using server = new ToldServer(
+    () => new Response(`<ListBucketResult>${listing}</ListBucketResult>`),
+    () => new Response(null, { status: 204 }),
+  );
+  await (await server.store()).remove(task_id);
+  const removed = server.requests.slice(1).map(({ url }) => url.pathname);
+  assertEquals(removed, [`/base/things/svc/${task_id}/1`]);
+});
+
 test("a sweep of a web page removes nothing", async () => {
   await using server = new ToldServer(() => new Response("<html></html>"));
   const store = await server.store();

@@ -1,6 +1,10 @@
-/** Artifacts in a directory that all machines mount, as `<dir>/<task_id>/<sha256>`, mode 0600. */
-import { join } from "@std/path";
-import { atomicWrite, flushDir, readDirIfAny } from "../../../os/files.ts";
+/**
+ * Artifacts in a directory that all machines mount, as `<dir>/<task_id>/<sha256>`, mode 0600.
+ *
+ * Nothing here is synchronous: a file server that does not answer must not stop the process.
+ */
+import { dirname, join } from "@std/path";
+import { writeAll } from "../../../base/write_all.ts";
 import { type ObjectKey, type Objects, StoreFault } from "./objects.ts";
 
 /** A writer this old is dead, even if the clocks of the machines differ by hours. */
@@ -39,7 +43,7 @@ export class Directory implements Objects {
         await Deno.mkdir(dir, { mode: 0o700 }).catch(unless(Deno.errors.AlreadyExists));
       }
       if ((await infoIfAny(path))?.size === bytes.length) await flushDir(dir);
-      else await atomicWrite(path, bytes, 0o600);
+      else await writeWhole(path, bytes);
       // Whoever made the entries of an earlier write may have crashed before this.
       await flushDir(this.#dir);
     });
@@ -71,7 +75,8 @@ export class Directory implements Objects {
   async tidy(task_id: string): Promise<void> {
     const dir = join(this.#dir, task_id);
     await this.#try(async () => {
-      for (const { name } of readDirIfAny(dir).filter(({ name }) => name.endsWith(".tmp"))) {
+      const entries = await Array.fromAsync(Deno.readDir(dir));
+      for (const { name } of entries.filter(({ name }) => name.endsWith(".tmp"))) {
         const written = (await infoIfAny(join(dir, name)))?.mtime?.getTime() ?? Date.now();
         if (Date.now() - written < LEFT_BEHIND_MS) continue;
         await Deno.remove(join(dir, name)).catch(unless(Deno.errors.NotFound));
@@ -92,6 +97,38 @@ export class Directory implements Objects {
       const passing = fix === undefined;
       throw new StoreFault(cause.message, fix ?? "check the disk", { passing, cause });
     }
+  }
+}
+
+async function writeWhole(path: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+  const temporary = `${path}.${crypto.randomUUID()}.tmp`;
+  try {
+    const file = await Deno.open(temporary, { write: true, createNew: true, mode: 0o600 });
+    try {
+      await writeAll(file, bytes);
+      await file.sync();
+    } finally {
+      file.close();
+    }
+    await Deno.rename(temporary, path);
+  } catch (error) {
+    await Deno.remove(temporary).catch(() => {});
+    throw error;
+  }
+  await flushDir(dirname(path));
+}
+
+/** Makes a directory's entries durable, where the file system can. */
+async function flushDir(path: string): Promise<void> {
+  if (Deno.build.os === "windows") return;
+  const dir = await Deno.open(path);
+  try {
+    // SMB refuses it.
+    await dir.sync().catch((error) => {
+      if (error.code !== "EINVAL") throw error;
+    });
+  } finally {
+    dir.close();
   }
 }
 

@@ -1,6 +1,7 @@
 /** Failures of a shared disk. */
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
-import { join } from "@std/path";
+import { fromFileUrl, join } from "@std/path";
+import { TextLineStream } from "@std/streams";
 import { artifactOf, HastyClock, readAll } from "../../../../tests/support/artifact_stores.ts";
 import { granted } from "../../../../tests/support/permissions.ts";
 import { TempDir } from "../../../../tests/support/sessions.ts";
@@ -105,6 +106,40 @@ test("a killed write is not visible, and a sweep removes it a day later", async 
   Deno.utimeSync(dir.join(task_id, whole.sha256), long_ago, long_ago);
   await sweep();
   assertEquals([...Deno.readDirSync(dir.join(task_id))].map(({ name }) => name), [whole.sha256]);
+});
+
+Deno.test({
+  name: "what a killed process has acknowledged is whole, and so is all that is visible",
+  ignore: !granted("read", "write", "sys", "run", "env"),
+  async fn() {
+    using dir = new TempDir();
+    const store = await openAt(dir.path);
+    const task_id = newTaskId();
+    const main = fromFileUrl(import.meta.resolve("./testdata/writer_main.ts"));
+    const writer = new Deno.Command(Deno.execPath(), {
+      args: ["run", "--quiet", "--allow-all", "--no-check", main, dir.path, task_id],
+      stdout: "piped",
+      stderr: "null",
+    }).spawn();
+    const acknowledged: { name: string; sha256: string; size: number }[] = [];
+    const lines = writer.stdout.pipeThrough(new TextDecoderStream())
+      .pipeThrough(new TextLineStream());
+    for await (const line of lines) {
+      acknowledged.push(JSON.parse(line));
+      if (acknowledged.length === 12) writer.kill("SIGKILL");
+    }
+    await writer.status;
+
+    assert(acknowledged.length >= 12);
+    for (const artifact of acknowledged) {
+      assertEquals((await readAll(await store.open(task_id, artifact))).error, undefined);
+    }
+    const visible = [...Deno.readDirSync(dir.join(task_id))].map(({ name }) => name)
+      .filter((name) => !name.endsWith(".tmp"));
+    for (const name of visible) {
+      assertEquals((await artifactOf(Deno.readFileSync(dir.join(task_id, name)))).sha256, name);
+    }
+  },
 });
 
 test("content that a crash cut off is replaced by the next write", async (dir) => {

@@ -18,6 +18,8 @@ const WAIT_MS = 500;
 /** Of one try: these, and the time for the bytes over a slow line. */
 const PATIENCE_MS = 30_000;
 const BYTES_PER_MS = 256;
+const LATE = "it did not answer in time";
+const CHECK = "check the connection to it";
 
 export interface SharedOptions {
   clock?: typeof SYSTEM_CLOCK;
@@ -45,14 +47,12 @@ export class SharedArtifacts implements ArtifactStore {
     bytes: Uint8Array<ArrayBuffer>,
   ): Promise<void> {
     const key = { task_id, sha256 };
+    const write = (signal: AbortSignal) => this.#objects.write(key, bytes, signal);
     try {
-      await this.#insist((signal) => this.#objects.write(key, bytes, signal), bytes.length);
-    } catch (cause) {
-      const message = `cannot store artifact ${name} in ${this.#objects.url}: ${messageOf(cause)}`;
-      if (cause instanceof StoreFault && cause.passing) {
-        throw new RetryableError(message, { cause });
-      }
-      throw new SvcError("internal", message, { cause });
+      await this.#insist(`store artifact ${name} in`, write, bytes.length);
+    } catch (error) {
+      if (!(error instanceof SvcError && error.code === "unavailable")) throw error;
+      throw new RetryableError(error.message, { cause: error });
     }
   }
 
@@ -64,22 +64,18 @@ export class SharedArtifacts implements ArtifactStore {
     task_id: string,
     artifact: StoredArtifact,
   ): Promise<ReadableStream<Uint8Array> | undefined> {
-    const failed = this.#failing(`read artifact ${artifact.name} of ${task_id} from`);
+    const doing = `read artifact ${artifact.name} of ${task_id} from`;
     const key = { task_id, sha256: artifact.sha256 };
-    const source = await this.#insist((signal) => this.#objects.read(key, signal)).catch(
-      (cause) => {
-        throw failed(cause);
-      },
-    );
-    return source && verified(source, artifact, failed);
+    const source = await this.#insist(doing, (signal) => this.#objects.read(key, signal));
+    return source && verified(source, artifact, (cause) => this.#failure(doing, cause));
   }
 
   /** Removes a task's artifacts. @throws like {@linkcode SharedArtifacts.open} */
   async remove(task_id: string): Promise<void> {
-    const failed = this.#failing(`remove the artifacts of ${task_id} from`);
-    await this.#insist((signal) => this.#objects.remove(task_id, signal)).catch((cause) => {
-      throw failed(cause);
-    });
+    await this.#insist(
+      `remove the artifacts of ${task_id} from`,
+      (signal) => this.#objects.remove(task_id, signal),
+    );
   }
 
   /**
@@ -91,15 +87,15 @@ export class SharedArtifacts implements ArtifactStore {
    * @throws like {@linkcode SharedArtifacts.open}; anything that `exists` throws
    */
   async sweep(exists: (task_id: string) => Promise<boolean>): Promise<string[]> {
-    const failed = this.#failing("list the tasks in");
-    const found = await this.#insist((signal) => this.#objects.tasks(signal)).catch((cause) => {
-      throw failed(cause);
-    });
+    const found = await this.#insist("list the tasks in", (signal) => this.#objects.tasks(signal));
     const gone: string[] = [];
     // The listing comes first: a task is recorded before it can have artifacts.
     for (const task_id of found.filter((name) => TASK_ID.test(name))) {
       if (await exists(task_id)) {
-        await this.#objects.tidy?.(task_id);
+        await this.#insist(
+          `sweep the artifacts of ${task_id} in`,
+          async () => await this.#objects.tidy?.(task_id),
+        );
       } else {
         await this.remove(task_id);
         gone.push(task_id);
@@ -108,31 +104,34 @@ export class SharedArtifacts implements ArtifactStore {
     return gone;
   }
 
-  #failing(doing: string): (cause: unknown) => SvcError {
-    return (cause) => {
-      const code = cause instanceof StoreFault && cause.passing ? "unavailable" : "internal";
-      const message = `cannot ${doing} ${this.#objects.url}: ${messageOf(cause)}`;
-      return new SvcError(code, message, { cause });
-    };
-  }
-
-  /** Repeats what fails for a moment, a few times. */
-  async #insist<T>(call: (signal: AbortSignal) => Promise<T>, bytes = 0): Promise<T> {
+  /** Repeats what fails for a moment, a few times. @param doing what fails, for the message */
+  async #insist<T>(
+    doing: string,
+    call: (signal: AbortSignal) => Promise<T>,
+    bytes = 0,
+  ): Promise<T> {
     const patience_ms = this.#patience_ms + bytes / BYTES_PER_MS;
     for (let tries = 1;; tries++) {
       const stop = new AbortController();
       try {
-        return await deadline(call(stop.signal), patience_ms).catch((error) => {
-          if (error instanceof StoreFault || error?.name !== "TimeoutError") throw error;
-          const why = `it did not answer within ${Math.round(patience_ms / 1000)} s`;
-          throw new StoreFault(why, "check the connection to it", { passing: true, cause: error });
-        });
+        return await deadline(call(stop.signal), patience_ms);
       } catch (error) {
         stop.abort();
-        if (!(error instanceof StoreFault && error.passing) || tries === TRIES) throw error;
-        const wait_ms = WAIT_MS * 2 ** (tries - 1) * (0.5 + Math.random());
-        await pause(this.#clock, wait_ms, new AbortController().signal);
+        const late = error instanceof DOMException && error.name === "TimeoutError";
+        const cause = late ? new StoreFault(LATE, CHECK, { passing: true, cause: error }) : error;
+        if (tries === TRIES || !mayPass(cause)) throw this.#failure(doing, cause);
       }
+      const wait_ms = WAIT_MS * 2 ** (tries - 1) * (0.5 + Math.random());
+      await pause(this.#clock, wait_ms, new AbortController().signal);
     }
   }
+
+  #failure(doing: string, cause: unknown): SvcError {
+    const message = `cannot ${doing} ${this.#objects.url}: ${messageOf(cause)}`;
+    return new SvcError(mayPass(cause) ? "unavailable" : "internal", message, { cause });
+  }
+}
+
+function mayPass(error: unknown): boolean {
+  return error instanceof StoreFault && error.passing;
 }

@@ -262,6 +262,6 @@ Deno.test("a store that does not answer is given up", async () => {
     () => store.put("t-1", artifact, artifact.bytes),
     RetryableError,
   );
-  assertStringIncludes(error.message, "it did not answer within 0 s");
+  assertStringIncludes(error.message, "it did not answer in time");
   assertEquals(objects.tries, 4);
 });

@@ -8,6 +8,7 @@ import type { TaskEngine } from "./engine.ts";
 import type { Artifact, NewArtifact } from "./task.ts";
 
 export type NamedContent = Pick<Artifact, "name" | "sha256">;
+export type StoredArtifact = Pick<Artifact, "name" | "sha256" | "size">;
 
 export interface ArtifactSink {
   /** Stores an artifact; resolves once it is on disk. */
@@ -16,7 +17,10 @@ export interface ArtifactSink {
 
 export interface ArtifactStore extends ArtifactSink {
   /** Opens an artifact; undefined when it does not exist. The caller ends the stream. */
-  open(task_id: string, name: string): Promise<ReadableStream<Uint8Array> | undefined>;
+  open(
+    task_id: string,
+    artifact: StoredArtifact,
+  ): Promise<ReadableStream<Uint8Array> | undefined>;
   remove(task_id: string): Promise<void>;
 }
 
@@ -52,7 +56,10 @@ export class LocalArtifacts implements ArtifactStore {
     syncDir(dir);
   }
 
-  async open(task_id: string, name: string): Promise<ReadableStream<Uint8Array> | undefined> {
+  async open(
+    task_id: string,
+    { name }: Pick<StoredArtifact, "name">,
+  ): Promise<ReadableStream<Uint8Array> | undefined> {
     try {
       return (await Deno.open(join(this.#dir, task_id, name))).readable;
     } catch (error) {

@@ -278,8 +278,8 @@ export class LocalTaskEngine implements TaskEngine {
   }
 
   openArtifact(id: string, name: string): Promise<ReadableStream<Uint8Array> | undefined> {
-    const known = this.get(id).artifacts?.some((artifact) => artifact.name === name);
-    return known ? this.#artifacts.open(id, name) : Promise.resolve(undefined);
+    const known = this.get(id).artifacts?.find((artifact) => artifact.name === name);
+    return known ? this.#artifacts.open(id, known) : Promise.resolve(undefined);
   }
 
   // ── steering ─────────────────────────────────────────────────────────────────────────────────

@@ -3,7 +3,7 @@ import { ListTasksRequest, TaskState } from "@a2a-js/sdk";
 import { toSend } from "../../../../tests/support/a2a.ts";
 import { granted } from "../../../../tests/support/permissions.ts";
 import { MemoryLog, TempDir } from "../../../../tests/support/sessions.ts";
-import { LocalArtifacts } from "../../tasks/artifacts.ts";
+import { LocalArtifacts, type StoredArtifact } from "../../tasks/artifacts.ts";
 import { ExecutorRegistry } from "../../tasks/executors/registry.ts";
 import { openTestDb } from "../../../../tests/support/state_db.ts";
 import { openTaskEngine } from "../../tasks/local_engine.ts";
@@ -27,9 +27,9 @@ const ECHO: Executor = {
 class WatchedArtifacts extends LocalArtifacts {
   readonly opened: string[] = [];
 
-  override open(task_id: string, name: string) {
-    this.opened.push(name);
-    return super.open(task_id, name);
+  override open(task_id: string, artifact: StoredArtifact) {
+    this.opened.push(artifact.name);
+    return super.open(task_id, artifact);
   }
 }
 

@@ -343,8 +343,8 @@ export class RestateTaskEngine implements TaskEngine {
 
   async openArtifact(id: string, name: string): Promise<ReadableStream<Uint8Array> | undefined> {
     const { artifacts = [] } = await this.get(id);
-    const known = artifacts.some((it) => it.name === name);
-    return known ? await this.#parts.artifacts.open(id, name) : undefined;
+    const known = artifacts.find((it) => it.name === name);
+    return known && await this.#parts.artifacts.open(id, known);
   }
 
   // ── steering ─────────────────────────────────────────────────────────────────────────────────

@@ -20,7 +20,7 @@ export interface IngressOptions {
 
 /** How long a handler may take, which includes that no worker is there for a while. */
 const ANSWER_MS = 20_000;
-const AGAIN_MS = 50;
+const AGAIN_MS = 10;
 /** Until an attempt that has just been sent can be waited for. */
 const UNKNOWN_MS = 5_000;
 const RETRY_AFTER_S = 5;

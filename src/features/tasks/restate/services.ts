@@ -11,7 +11,8 @@ import {
   workflow,
   type WorkflowContext,
   type WorkflowSharedContext,
-} from "@restatedev/restate-sdk/fetch";
+} from "@restatedev/restate-sdk";
+import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import { messageOf } from "../../../protocol/errors.ts";
 import type { Log } from "../../../os/log.ts";
 import type { Deliver } from "../callbacks.ts";
@@ -122,7 +123,9 @@ export function sendCancel(
 }
 
 /** Returns the function that answers Restate's requests. */
-export function restateHandler(parts: ServiceParts): (request: Request) => Promise<Response> {
+export function restateHandler(
+  parts: ServiceParts,
+): (request: Http2ServerRequest, response: Http2ServerResponse) => void {
   const { task_types, log, identity_keys } = parts;
   return createEndpointHandler({
     services: [
@@ -139,7 +142,6 @@ export function restateHandler(parts: ServiceParts): (request: Request) => Promi
         })
       ),
     ],
-    bidirectional: true,
     identityKeys: identity_keys.length > 0 ? [...identity_keys] : undefined,
     logger: ({ level, context }, ...message) => {
       if (level !== "warn" && level !== "error") return;

@@ -1,9 +1,5 @@
 /** The handlers of the object `svc-task`: one task, its log and its callbacks. */
-import {
-  handlers,
-  type ObjectContext,
-  type ObjectSharedContext,
-} from "@restatedev/restate-sdk/fetch";
+import { handlers, type ObjectContext, type ObjectSharedContext } from "@restatedev/restate-sdk";
 import type { CallbackTarget } from "../callback_store.ts";
 import { afterTry } from "../callbacks.ts";
 import { DETAIL_MAX } from "../lifecycle.ts";

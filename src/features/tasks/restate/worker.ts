@@ -1,4 +1,6 @@
 /** A worker: serves the tasks' services to Restate on a port, and runs attempts. */
+import { createServer, type Http2Server } from "node:http2";
+import type { AddressInfo } from "node:net";
 import { messageOf, SvcError } from "../../../protocol/errors.ts";
 import type { Log } from "../../../os/log.ts";
 import type { Deliver } from "../callbacks.ts";
@@ -33,23 +35,24 @@ const ANNOUNCE_MS = 30_000;
 const ANNOUNCE_AGAIN_MS = 1_000;
 
 /** Starts a worker. @throws {SvcError} conflict when the port is taken. */
-export function openRestateWorker(parts: RestateWorkerParts): RestateWorker {
+export async function openRestateWorker(parts: RestateWorkerParts): Promise<RestateWorker> {
   const { ingress, hostname, port, slots, log } = parts;
   const runs = new Runs(parts);
   const handler = restateHandler({ ...parts, runs });
   let stopping = false;
-  const server = listen({ hostname, port }, (request) => {
-    const { pathname } = new URL(request.url);
-    if (pathname === "/health" || pathname === "/livez") {
-      const state = stopping ? "stopping" : "ok";
-      return Response.json({ status: state, busy: runs.busy }, { status: stopping ? 503 : 200 });
-    }
-    if (stopping && pathname.startsWith("/invoke/")) {
+  // Not Deno.serve, which delays small packets by 40 ms (no TCP_NODELAY).
+  const server = createServer((request, response) => {
+    const path = request.url ?? "";
+    if (path === "/health") {
+      response.writeHead(stopping ? 503 : 200, { "content-type": "application/json" });
+      response.end(JSON.stringify({ status: stopping ? "stopping" : "ok", busy: runs.busy }));
+    } else if (stopping && path.startsWith("/invoke/")) {
       // Restate asks again, and a balancer passes it on to another worker.
-      return new Response("this worker is stopping", { status: 503 });
-    }
-    return handler(request);
+      response.writeHead(503);
+      response.end();
+    } else handler(request, response);
   });
+  await listen(server, { hostname, port });
 
   let timer: number | undefined;
   let announcing: Promise<void> = Promise.resolve();
@@ -68,31 +71,30 @@ export function openRestateWorker(parts: RestateWorkerParts): RestateWorker {
   next();
 
   return {
-    port: server.addr.port,
+    port: (server.address() as AddressInfo).port,
     async close(grace_ms = 0) {
       stopping = true;
       clearTimeout(timer);
       await announcing;
       await Promise.all([announce(0), runs.close(grace_ms)]);
-      await Promise.race([server.shutdown(), wait(2_000)]);
+      server.close();
     },
   };
 }
 
-function listen(
+async function listen(
+  server: Http2Server,
   { hostname, port }: { hostname: string; port: number },
-  handler: (request: Request) => Response | Promise<Response>,
-): Deno.HttpServer<Deno.NetAddr> {
+): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  server.once("error", reject);
+  server.listen(port, hostname, resolve);
   try {
-    return Deno.serve({ hostname, port, onListen() {} }, handler);
+    await promise;
   } catch (error) {
-    if (!(error instanceof Deno.errors.AddrInUse)) throw error;
+    if ((error as { code?: string }).code !== "EADDRINUSE") throw error;
     throw new SvcError("conflict", `another program already listens on ${hostname}:${port}`, {
       hint: "choose another port with --listen",
     });
   }
-}
-
-function wait(ms: number): Promise<void> {
-  return new Promise((resolve) => Deno.unrefTimer(setTimeout(resolve, ms)));
 }

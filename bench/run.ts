@@ -43,7 +43,6 @@ import {
   start,
   turns,
 } from "./measures.ts";
-import { nats } from "./nats.ts";
 import { web } from "./web.ts";
 import { svcCommand } from "../tests/support/svc.ts";
 
@@ -105,7 +104,6 @@ async function main(): Promise<number> {
     foreign,
     fairness,
     hire,
-    nats,
     mcp,
     journal,
     reopening,

@@ -7,7 +7,8 @@ import { HIRE_FLAGS, type SERVE } from "./table/serve_spec.ts";
 
 const DEFAULT_ADDR = ":8440";
 const TIMEOUT_MAX_MS = 2 ** 31 - 1;
-const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/;
+/** Hosts that only this machine reaches. */
+export const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/;
 
 /**
  * Returns the options for hired tasks, if they are accepted.
@@ -24,7 +25,7 @@ export function hireOptions(
     if (alone === undefined) return undefined;
     throw new UsageError(`--${alone} requires --enable-agent-routes`);
   }
-  const { hostname, port } = address(flags.addr ?? DEFAULT_ADDR);
+  const { hostname, port } = listenAddress("--addr", flags.addr ?? DEFAULT_ADDR);
   if (!LOOPBACK.test(hostname) && tokens.length === 0 && !flags.insecure) {
     throw new UsageError(
       `anyone who can reach ${hostname}:${port} could hire this agent`,
@@ -41,11 +42,12 @@ export function hireOptions(
   };
 }
 
-function address(addr: string): { hostname: string; port: number } {
+/** Reads the address of a listener. @throws {UsageError} naming the flag. */
+export function listenAddress(flag: string, addr: string): { hostname: string; port: number } {
   const [, bracketed, plain, digits] = addr.match(/^(?:\[([^\]]+)\]|([^:[\]]*)):(\d+)$/) ?? [];
   const port = Number(digits);
   if (digits === undefined || port > 65_535) {
-    throw new UsageError(`invalid value "${addr}" for --addr: expected host:port or :port`);
+    throw new UsageError(`invalid value "${addr}" for ${flag}: expected host:port or :port`);
   }
   // Without a host it is loopback: clients from outside come through a proxy.
   const hostname = bracketed ?? (plain || "127.0.0.1");

@@ -3,33 +3,40 @@ import { readConfig } from "../config/read.ts";
 import { AlreadyRunning, type Runtime, type RuntimeOptions } from "../daemon/runtime.ts";
 import { SvcError } from "../protocol/errors.ts";
 import { SECTIONS } from "../features/registry.ts";
-import { TASKS } from "../features/tasks/config.ts";
+import { TASKS, type TasksConfig } from "../features/tasks/config.ts";
 import { forHire } from "../features/hire/feature.ts";
 import { takeTasks } from "../features/tasks/feature.ts";
 import { workerPaths } from "../os/paths.ts";
-import type { WorkerStep } from "../features/tasks/nats/worker.ts";
+import type { WorkerStep } from "../features/tasks/restate/runs.ts";
+import { urlHost } from "../base/url_host.ts";
+import { UsageError } from "./define.ts";
 import type { Input } from "./spec.ts";
 import { env, ownPaths, parseTokens } from "./environment.ts";
 import { stopOnSignals, surviveDefects } from "./foreground.ts";
+import { listenAddress, LOOPBACK } from "./hire_flags.ts";
 import type { TASK_WORKER } from "./table/task.ts";
 import { visible, visibleJson } from "../base/visible.ts";
 
 /** Maximum number of workers in one home; each has its own directory there. */
 const WORKERS_OF_HOME = 64;
 
-/** Runs `svc task worker`: runs tasks from NATS until it is stopped. */
+type Flags = Input<typeof TASK_WORKER>["flags"];
+
+/** Runs `svc task worker`: runs tasks from Restate until it is stopped. */
 export async function runWorker({ flags }: Input<typeof TASK_WORKER>): Promise<number> {
   const paths = ownPaths();
-  const config = await readConfig(paths.config, SECTIONS);
-  const { engine, nats_url, workers: configured } = config.of(TASKS);
-  if (engine !== "nats") {
-    throw new SvcError("validation", "no task queue on NATS is configured", {
-      hint: `set [tasks] engine = "nats" and nats_url in ${paths.config}`,
+  const config = (await readConfig(paths.config, SECTIONS)).of(TASKS);
+  if (config.engine !== "restate") {
+    throw new SvcError("validation", "no Restate server is configured", {
+      hint: `set [tasks] engine = "restate" and restate_url in ${paths.config}`,
     });
   }
+  const { hostname, port } = listenAddress("--listen", flags.listen);
+  requireGuarded(hostname, port, config, flags);
   const task_types = flags.caps;
-  const workers = flags.workers ?? Math.max(configured, 1);
+  const workers = flags.workers ?? Math.max(config.workers, 1);
   const as_json = flags.json;
+  const listening = Promise.withResolvers<number>();
   const worker = await start({
     paths,
     env,
@@ -38,21 +45,54 @@ export async function runWorker({ flags }: Input<typeof TASK_WORKER>): Promise<n
     allow_private: flags["allow-private"],
     given: [
       forHire({ tokens: parseTokens(env("SVC_SERVE_TOKENS")) }),
-      takeTasks({ workers, task_types, onStep: (step) => showStep(step, as_json) }),
+      takeTasks({
+        hostname,
+        port,
+        health: flags.health === undefined ? undefined : listenAddress("--health", flags.health),
+        onListening: listening.resolve,
+        workers,
+        task_types,
+        onStep: (step) => showStep(step, as_json),
+      }),
     ],
   });
   surviveDefects(worker);
   stopOnSignals(worker, false);
-  show(
-    { event: "worker.started", pid: Deno.pid, nats_url, task_types, workers },
-    `running ${
-      task_types.join(", ")
-    } tasks from ${nats_url}, up to ${workers} queued tasks at once`,
-    as_json,
-  );
-  await worker.stopped;
+  const url = `http://${urlHost(hostname)}:${await listening.promise}`;
+  try {
+    show(
+      { event: "worker.started", pid: Deno.pid, url, task_types, workers },
+      `running ${task_types.join(", ")} tasks at ${url}, up to ${workers} queued tasks at once`,
+      as_json,
+    );
+    if (flags.register) await register(config, flags["register-as"] ?? url, flags);
+    await worker.stopped;
+  } catch (error) {
+    worker.shutdown(0);
+    await worker.stopped;
+    throw error;
+  }
   show({ event: "worker.stopped", pid: Deno.pid }, "stopped", as_json);
   return 0;
+}
+
+/** @throws {UsageError} for a worker that anyone in the network could give work */
+function requireGuarded(hostname: string, port: number, config: TasksConfig, flags: Flags): void {
+  if (LOOPBACK.test(hostname) || config.restate_public_keys.length > 0 || flags.insecure) return;
+  throw new UsageError(
+    `anyone who can reach ${hostname}:${port} could run tasks here`,
+    "set [tasks] restate_public_keys, or pass --insecure",
+  );
+}
+
+async function register(config: TasksConfig, uri: string, flags: Flags): Promise<void> {
+  const { RestateAdmin } = await import("../features/tasks/restate/admin.ts");
+  const { id, services } = await new RestateAdmin(config, env).register(uri, flags.force);
+  show(
+    { event: "worker.registered", uri, deployment: id, services },
+    `registered ${uri} with Restate as ${id}`,
+    flags.json,
+  );
 }
 
 /** Starts the worker in the first free directory of its home. */

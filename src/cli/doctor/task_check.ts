@@ -1,30 +1,68 @@
-import { deadline } from "@std/async";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
-import { TASKS } from "../../features/tasks/config.ts";
+import { TASKS, type TasksConfig } from "../../features/tasks/config.ts";
+import type { Env } from "../../os/paths.ts";
 import type { CheckResult, Patient } from "./check.ts";
 
-const ANSWER_MS = 5_000;
+/** The oldest server whose protocol svc speaks. */
+const OLDEST = [1, 5] as const;
+const CLOCK_MS = 5_000;
 
-/** Checks that the NATS server which stores the tasks answers. */
+/** Checks the Restate server that stores the tasks: version, clock, and that workers serve it. */
 export async function tasks({ config, env }: Patient): Promise<CheckResult> {
-  if (config?.of(TASKS).engine !== "nats") {
+  if (config?.of(TASKS).engine !== "restate") {
     return { status: "ok", message: "tasks are kept on this machine" };
   }
-  const kept = config.of(TASKS);
-  const { nats_url } = kept;
   try {
-    const { natsServer } = await import("../../features/tasks/nats/server.ts");
-    const { version, streams } = await deadline(natsServer(kept, env), ANSWER_MS);
-    const message =
-      `NATS ${version} at ${nats_url} is reachable and has JetStream with ${streams} streams`;
-    return { status: "ok", message };
+    return await restate(config.of(TASKS), env);
   } catch (error) {
+    const hint = error instanceof SvcError ? error.hint : undefined;
+    return { status: "fail", message: messageOf(error), hint };
+  }
+}
+
+async function restate(config: TasksConfig, env: Env): Promise<CheckResult> {
+  const { RestateAdmin } = await import("../../features/tasks/restate/admin.ts");
+  const { Ingress } = await import("../../features/tasks/restate/ingress.ts");
+  const { restateKey } = await import("../../features/tasks/restate/open.ts");
+  const { runService } = await import("../../features/tasks/restate/api.ts");
+  const { restate_url, restate_admin_url } = config;
+  const admin = new RestateAdmin(config, env);
+  const { version, ahead_ms = 0 } = await admin.version();
+  const [major, minor] = version.split(".").map(Number);
+  if (major !== OLDEST[0] || minor < OLDEST[1]) {
+    const message = `Restate at ${restate_admin_url} is version ${version}; svc needs ` +
+      `${OLDEST.join(".")} or later, below ${OLDEST[0] + 1}`;
+    return { status: "fail", message, hint: "install another version of restate-server" };
+  }
+  const ingress = new Ingress({ url: restate_url, key: restateKey(config, env) });
+  const services = await ingress.services();
+  const types = services.flatMap((name) => name.startsWith(runService("")) ? [name.slice(8)] : []);
+  if (!services.includes("svc-task") || types.length === 0) {
     return {
       status: "fail",
-      message: `NATS at ${nats_url}: ${messageOf(error)}`,
-      hint: error instanceof SvcError
-        ? error.hint
-        : "start nats-server with -js, or correct nats_url under [tasks] in daemon.toml",
+      message: `Restate ${version} at ${restate_url} is reachable, but no worker is registered`,
+      hint: "start a worker with `svc task worker --register`",
     };
   }
+  const { workers } = await ingress.call("svc-queue", "all", "state", { now: Date.now() });
+  const said = `Restate ${version} at ${restate_url} is reachable`;
+  if (Math.abs(ahead_ms) > CLOCK_MS) {
+    const seconds = Math.round(Math.abs(ahead_ms) / 1000);
+    return {
+      status: "warn",
+      message: `${said}, but its clock is ${seconds} s ${ahead_ms > 0 ? "ahead" : "behind"}`,
+      hint: "synchronise the clocks of both machines",
+    };
+  }
+  if (workers === 0) {
+    return {
+      status: "warn",
+      message: `${said}, but no worker takes queued tasks`,
+      hint: "start one with `svc task worker`, or set `svc ctl workers` above 0",
+    };
+  }
+  return {
+    status: "ok",
+    message: `${said}; workers run ${workers} queued tasks at once: ${types.join(", ")}`,
+  };
 }

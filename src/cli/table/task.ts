@@ -60,11 +60,21 @@ export const TASK_CANCEL = spec({
   flags: { json },
 });
 export const TASK_WORKER = spec({
-  summary: "Run the tasks that daemons put on NATS",
-  about: `Runs tasks of daemons on this or other machines that keep their tasks on NATS
-([tasks] engine = "nats"). Listens on no port. Ctrl-C lets the running tasks finish, or hands them
-over to other workers.`,
+  summary: "Run the tasks that daemons put on a Restate server",
+  about: `Runs tasks of daemons on this or other machines that keep their tasks on Restate
+([tasks] engine = "restate"). The Restate server calls the worker, so it must reach its address.
+Ctrl-C lets the running tasks finish, or hands them over to other workers.`,
   flags: {
+    listen: option(TEXT, "host:port", "Address to listen on for the Restate server", {
+      default: "127.0.0.1:9080",
+    }),
+    register: on("Register this worker with the Restate server; new tasks then go to it"),
+    "register-as": option(
+      TEXT,
+      "url",
+      "Address to register in place of that of --listen, such as a load balancer's",
+    ),
+    force: on("With --register, replace what an older version has registered at that address"),
     workers: option(
       integer(1, WORKERS_MAX),
       "n",
@@ -73,6 +83,8 @@ over to other workers.`,
     caps: option(CAPS, "types", "Task types to run, comma-separated", {
       default: TASK_TYPES.join(","),
     }),
+    health: option(TEXT, "host:port", "Address that answers GET /health over HTTP/1.1"),
+    insecure: on("Listen on a network address although restate_public_keys is empty"),
     "allow-private": on("Let hired tasks reach loopback and private addresses"),
     json: on("Print events as NDJSON, one per line"),
   },

@@ -33,7 +33,7 @@ export const tasks = feature({
       },
       async resume() {
         // Without a table in daemon.toml tasks are kept in the state database.
-        const elsewhere = config().has(TASKS) && config().of(TASKS).engine === "nats";
+        const elsewhere = config().has(TASKS) && config().of(TASKS).engine === "restate";
         if (has_state_db || elsewhere) await engine.get();
       },
       writable: () => config().of(TASKS).workdirs,

@@ -19,9 +19,8 @@ import type { ResearchParts } from "./executors/research/executor.ts";
 import { SEARCH } from "../web_search/config.ts";
 import { RetryableError } from "./task.ts";
 import { TASKS } from "./config.ts";
-import { natsSecrets } from "./nats/secrets.ts";
 import { openTaskEngine } from "./local_engine.ts";
-import type { WorkerStep } from "./nats/worker.ts";
+import type { WorkerStep } from "./restate/runs.ts";
 import { type CheckParts, checkRunner } from "../missions/check_runner.ts";
 import type { Config } from "../../config/config.ts";
 import type { Host } from "../../verbs/host.ts";
@@ -42,8 +41,14 @@ export interface Reporter {
 }
 
 export interface TaskWorkerOptions {
-  /** Queued tasks at once; default: as in daemon.toml. */
-  workers?: number;
+  hostname: string;
+  port: number;
+  /** Where health is told over HTTP/1.1. */
+  health?: { hostname: string; port: number };
+  /** Called when it listens. */
+  onListening(port: number): void;
+  /** Queued tasks at once. */
+  workers: number;
   task_types: readonly string[];
   /** Called when a task starts or ends in this process. */
   onStep(step: WorkerStep): void;
@@ -57,12 +62,26 @@ const TITLE = /^task t-[0-9A-Z]{26}$/;
  * @throws {SvcError} when the state database cannot be used
  */
 export async function openTasks(host: Host, needs: TaskNeeds): Promise<TaskEngine> {
-  host.log.mask(...natsSecrets(host.config().of(TASKS), host.env));
+  const { restate_key_env } = host.config().of(TASKS);
+  const key = restate_key_env === undefined ? undefined : host.env(restate_key_env);
+  if (key) host.log.mask(key);
   const parts = { ...host, ...needs, units: await host.units() };
   await endWorkSessions(parts, TITLE);
   const executors = await executorsOf(parts);
   const { engine } = parts.config().of(TASKS);
-  return engine === "nats" ? await openOnNats(parts, executors) : await openHere(parts, executors);
+  if (engine === "local") return await openHere(parts, executors);
+  const { openOnRestate } = await import("./restate/open.ts");
+  const { reporter, worker, env, log, config, paths } = parts;
+  return await openOnRestate({
+    config: config().of(TASKS),
+    env,
+    log,
+    executors,
+    paths,
+    worker,
+    // A process without tokens cannot sign callbacks, and leaves them to others.
+    deliver: reporter.signs ? reporter.deliver : undefined,
+  });
 }
 
 async function openHere(parts: TaskParts, executors: ExecutorRegistry): Promise<TaskEngine> {
@@ -73,25 +92,6 @@ async function openHere(parts: TaskParts, executors: ExecutorRegistry): Promise<
     workers: config().of(TASKS).workers,
     artifacts: new LocalArtifacts(paths.artifacts),
     deliver: reporter.deliver,
-  });
-}
-
-async function openOnNats(parts: TaskParts, executors: ExecutorRegistry): Promise<TaskEngine> {
-  const { paths, env, log, config, reporter, worker } = parts;
-  const { openNatsEngine } = await import("./nats/engine.ts");
-  return openNatsEngine({
-    config: config().of(TASKS),
-    env,
-    executors,
-    log,
-    workers: worker?.workers ?? config().of(TASKS).workers,
-    task_types: worker?.task_types ?? executors.names,
-    worker: `${Deno.hostname()}/${Deno.pid}`,
-    forgets: worker === undefined,
-    files: new LocalArtifacts(paths.artifacts),
-    onStep: worker?.onStep,
-    // A process without tokens cannot sign callbacks, and leaves them to others.
-    deliver: reporter.signs ? reporter.deliver : undefined,
   });
 }
 

@@ -13,6 +13,8 @@ export interface RestateWorkerParts extends RunsParts {
   ingress: Ingress;
   hostname: string;
   port: number;
+  /** Where health is told over HTTP/1.1: supervisors seldom speak HTTP/2 without TLS. */
+  health?: { hostname: string; port: number };
   /** How many queued tasks run here at once. */
   slots: number;
   task_types: readonly string[];
@@ -42,17 +44,18 @@ export async function openRestateWorker(parts: RestateWorkerParts): Promise<Rest
   let stopping = false;
   // Not Deno.serve, which delays small packets by 40 ms (no TCP_NODELAY).
   const server = createServer((request, response) => {
-    const path = request.url ?? "";
-    if (path === "/health") {
-      response.writeHead(stopping ? 503 : 200, { "content-type": "application/json" });
-      response.end(JSON.stringify({ status: stopping ? "stopping" : "ok", busy: runs.busy }));
-    } else if (stopping && path.startsWith("/invoke/")) {
+    if (stopping && request.url.startsWith("/invoke/")) {
       // Restate asks again, and a balancer passes it on to another worker.
       response.writeHead(503);
       response.end();
     } else handler(request, response);
   });
   await listen(server, { hostname, port });
+  const health = parts.health && Deno.serve({ ...parts.health, onListen() {} }, ({ url }) => {
+    if (new URL(url).pathname !== "/health") return new Response("not found", { status: 404 });
+    const status = stopping ? "stopping" : "ok";
+    return Response.json({ status, busy: runs.busy }, { status: stopping ? 503 : 200 });
+  });
 
   let timer: number | undefined;
   let announcing: Promise<void> = Promise.resolve();
@@ -78,6 +81,7 @@ export async function openRestateWorker(parts: RestateWorkerParts): Promise<Rest
       await announcing;
       await Promise.all([announce(0), runs.close(grace_ms)]);
       server.close();
+      await health?.shutdown();
     },
   };
 }

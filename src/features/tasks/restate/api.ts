@@ -34,6 +34,7 @@ export interface Run extends StartedTask {
 /** The process that an attempt belongs to. */
 export interface Holder {
   process: string;
+  machine: string;
   /** Its name in records. */
   worker: string;
 }
@@ -125,6 +126,17 @@ export interface QueueState {
   lines: Omit<TaskLogEntry, "seq">[];
 }
 
+/** An attempt that wants to work on a target alone. */
+export interface Taker {
+  task_id: string;
+  run: number;
+  machine: string;
+}
+
+export interface Held extends Taker {
+  left?: true;
+}
+
 /** The state of an attempt whose process has lost its connection to Restate. */
 export interface Orphan {
   beats: number;
@@ -185,8 +197,10 @@ export interface Api {
   };
   /** Lets one deploy of a target run at a time. */
   "svc-target": {
-    take(input: { task_id: string; run: number }): { held_by?: string };
-    free(input: { task_id: string; run: number }): void;
+    /** Takes it, or says who has it. */
+    take(input: Taker): { held?: Held };
+    /** @param input `left`: the attempt's process has died, and what it started may still run */
+    free(input: Taker & { left: boolean }): void;
   };
 }
 

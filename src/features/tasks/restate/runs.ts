@@ -25,8 +25,8 @@ export interface RunsParts {
   executors: ExecutorRegistry;
   artifacts: ArtifactSink;
   log: Log;
-  /** The name of this process in records. */
-  worker: string;
+  /** The name of this machine; default: its host name. */
+  machine?: string;
   /** Called for each attempt that starts or ends in this process. */
   onStep?(step: WorkerStep): void;
   clock?: Clock;
@@ -63,6 +63,7 @@ const NOTES_MS = 2_000;
 
 export class Runs {
   readonly holder: Holder;
+  readonly #executors: ExecutorRegistry;
   readonly #parts: RunsParts;
   readonly #clock: Clock;
   readonly #attempts: Attempts;
@@ -74,7 +75,9 @@ export class Runs {
     this.#parts = parts;
     const { log, artifacts, executors, clock = SYSTEM_CLOCK, random = Math.random } = parts;
     this.#clock = clock;
-    this.holder = { process: monotonicUlid(), worker: parts.worker };
+    const machine = parts.machine ?? Deno.hostname();
+    this.holder = { process: monotonicUlid(), machine, worker: `${machine}/${Deno.pid}` };
+    this.#executors = checkedExecutors(executors);
     this.#attempts = new Attempts({
       records: {
         settle: (settlements) => {
@@ -82,7 +85,7 @@ export class Runs {
         },
         log: (_at, id, _event, text) => this.#note(id, text),
       },
-      executors: checkedExecutors(executors),
+      executors: this.#executors,
       log,
       clock,
       random,
@@ -132,10 +135,26 @@ export class Runs {
     return held;
   }
 
-  /** Stops the executor of a cancelled task, and waits for it. */
-  async stop(run: Pick<Run, "id" | "run">): Promise<void> {
-    if (this.#held.has(runKey(run))) await this.#attempts.cancel(run.id);
+  /** Returns what only this attempt may work on; null for most. */
+  async target({ request }: Run): Promise<string | null> {
+    try {
+      return await this.#executors.get(request.task_type).exclusive?.(request) ?? null;
+    } catch {
+      // The executor will say what is wrong with the request.
+      return null;
+    }
+  }
+
+  /**
+   * Stops the executor of a cancelled task, and waits for it.
+   *
+   * @returns whether this process had the attempt
+   */
+  async stop(run: Pick<Run, "id" | "run">): Promise<boolean> {
+    const here = this.#held.has(runKey(run));
+    if (here) await this.#attempts.cancel(run.id);
     this.forget(run);
+    return here;
   }
 
   /** The outcome of an attempt has reached Restate. */
@@ -183,7 +202,8 @@ export class Runs {
         });
         if (orphan?.lost) {
           log.warn("an attempt was given up elsewhere", { task_id: held.run.id });
-          return await this.stop(held.run);
+          await this.stop(held.run);
+          return;
         }
         if (orphan?.outcome !== undefined) return this.forget(held.run);
         const wait_ms = orphan === undefined ? AGAIN_MS : BEAT_MS;

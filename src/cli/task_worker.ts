@@ -6,7 +6,7 @@ import { SECTIONS } from "../features/registry.ts";
 import { TASKS, type TasksConfig } from "../features/tasks/config.ts";
 import { forHire } from "../features/hire/feature.ts";
 import { takeTasks } from "../features/tasks/feature.ts";
-import { workerPaths } from "../os/paths.ts";
+import { type HomePaths, workerPaths } from "../os/paths.ts";
 import type { WorkerStep } from "../features/tasks/restate/runs.ts";
 import { urlHost } from "../base/url_host.ts";
 import { UsageError } from "./define.ts";
@@ -25,12 +25,7 @@ type Flags = Input<typeof TASK_WORKER>["flags"];
 /** Runs `svc task worker`: runs tasks from Restate until it is stopped. */
 export async function runWorker({ flags }: Input<typeof TASK_WORKER>): Promise<number> {
   const paths = ownPaths();
-  const config = (await readConfig(paths.config, SECTIONS)).of(TASKS);
-  if (config.engine !== "restate") {
-    throw new SvcError("validation", "no Restate server is configured", {
-      hint: `set [tasks] engine = "restate" and restate_url in ${paths.config}`,
-    });
-  }
+  const config = await restateConfig(paths);
   const { hostname, port } = listenAddress("--listen", flags.listen);
   requireGuarded(hostname, port, config, flags);
   const task_types = flags.caps;
@@ -65,7 +60,10 @@ export async function runWorker({ flags }: Input<typeof TASK_WORKER>): Promise<n
       `running ${task_types.join(", ")} tasks at ${url}, up to ${workers} queued tasks at once`,
       as_json,
     );
-    if (flags.register) await register(config, flags["register-as"] ?? url, flags);
+    if (flags.register) {
+      const { register } = await import("./task_register.ts");
+      await register(config, url, flags);
+    }
     await worker.stopped;
   } catch (error) {
     worker.shutdown(0);
@@ -76,22 +74,21 @@ export async function runWorker({ flags }: Input<typeof TASK_WORKER>): Promise<n
   return 0;
 }
 
+/** Returns `[tasks]`. @throws {SvcError} validation when tasks are not kept on Restate. */
+export async function restateConfig(paths: HomePaths): Promise<TasksConfig> {
+  const config = (await readConfig(paths.config, SECTIONS)).of(TASKS);
+  if (config.engine === "restate") return config;
+  throw new SvcError("validation", "no Restate server is configured", {
+    hint: `set [tasks] engine = "restate" and restate_url in ${paths.config}`,
+  });
+}
+
 /** @throws {UsageError} for a worker that anyone in the network could give work */
 function requireGuarded(hostname: string, port: number, config: TasksConfig, flags: Flags): void {
   if (LOOPBACK.test(hostname) || config.restate_public_keys.length > 0 || flags.insecure) return;
   throw new UsageError(
     `anyone who can reach ${hostname}:${port} could run tasks here`,
     "set [tasks] restate_public_keys, or pass --insecure",
-  );
-}
-
-async function register(config: TasksConfig, uri: string, flags: Flags): Promise<void> {
-  const { RestateAdmin } = await import("../features/tasks/restate/admin.ts");
-  const { id, services } = await new RestateAdmin(config, env).register(uri, flags.force);
-  show(
-    { event: "worker.registered", uri, deployment: id, services },
-    `registered ${uri} with Restate as ${id}`,
-    flags.json,
   );
 }
 
@@ -118,6 +115,7 @@ function showStep({ event, task_id, task_type, attempt }: WorkerStep, as_json: b
   show({ event: `task.${event}`, task_id, task_type, attempt }, text, as_json);
 }
 
-function show(event: Record<string, unknown>, text: string, as_json: boolean): void {
+/** Prints an event: a line of text, or of JSON. */
+export function show(event: Record<string, unknown>, text: string, as_json: boolean): void {
   console.log(as_json ? visibleJson(JSON.stringify(event)) : visible(text));
 }

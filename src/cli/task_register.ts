@@ -3,7 +3,7 @@ import { RestateAdmin } from "../features/tasks/restate/admin.ts";
 import { env, ownPaths } from "./environment.ts";
 import type { Input } from "./spec.ts";
 import type { TASK_REGISTER } from "./table/task.ts";
-import { restateConfig, show } from "./task_worker.ts";
+import { restateConfig, show } from "./restate_tasks.ts";
 
 /** Runs `svc task register`. */
 export async function registerWorkers(

@@ -1,12 +1,10 @@
 import { startWorker } from "../daemon/compose.ts";
-import { readConfig } from "../config/read.ts";
 import { AlreadyRunning, type Runtime, type RuntimeOptions } from "../daemon/runtime.ts";
 import { SvcError } from "../protocol/errors.ts";
-import { SECTIONS } from "../features/registry.ts";
-import { TASKS, type TasksConfig } from "../features/tasks/config.ts";
+import type { TasksConfig } from "../features/tasks/config.ts";
 import { forHire } from "../features/hire/feature.ts";
 import { takeTasks } from "../features/tasks/feature.ts";
-import { type HomePaths, workerPaths } from "../os/paths.ts";
+import { workerPaths } from "../os/paths.ts";
 import type { WorkerStep } from "../features/tasks/restate/runs.ts";
 import { urlHost } from "../base/url_host.ts";
 import { UsageError } from "./define.ts";
@@ -14,8 +12,8 @@ import type { Input } from "./spec.ts";
 import { env, ownPaths, parseTokens } from "./environment.ts";
 import { stopOnSignals, surviveDefects } from "./foreground.ts";
 import { listenAddress, LOOPBACK } from "./hire_flags.ts";
+import { restateConfig, show } from "./restate_tasks.ts";
 import type { TASK_WORKER } from "./table/task.ts";
-import { visible, visibleJson } from "../base/visible.ts";
 
 /** Maximum number of workers in one home; each has its own directory there. */
 const WORKERS_OF_HOME = 64;
@@ -74,15 +72,6 @@ export async function runWorker({ flags }: Input<typeof TASK_WORKER>): Promise<n
   return 0;
 }
 
-/** Returns `[tasks]`. @throws {SvcError} validation when tasks are not kept on Restate. */
-export async function restateConfig(paths: HomePaths): Promise<TasksConfig> {
-  const config = (await readConfig(paths.config, SECTIONS)).of(TASKS);
-  if (config.engine === "restate") return config;
-  throw new SvcError("validation", "no Restate server is configured", {
-    hint: `set [tasks] engine = "restate" and restate_url in ${paths.config}`,
-  });
-}
-
 /** @throws {UsageError} for a worker that anyone in the network could give work */
 function requireGuarded(hostname: string, port: number, config: TasksConfig, flags: Flags): void {
   if (LOOPBACK.test(hostname) || config.restate_public_keys.length > 0 || flags.insecure) return;
@@ -113,9 +102,4 @@ async function start(options: RuntimeOptions): Promise<Runtime> {
 function showStep({ event, task_id, task_type, attempt }: WorkerStep, as_json: boolean): void {
   const text = `${task_id} ${task_type}, attempt ${attempt}: ${event}`;
   show({ event: `task.${event}`, task_id, task_type, attempt }, text, as_json);
-}
-
-/** Prints an event: a line of text, or of JSON. */
-export function show(event: Record<string, unknown>, text: string, as_json: boolean): void {
-  console.log(as_json ? visibleJson(JSON.stringify(event)) : visible(text));
 }

@@ -6,15 +6,11 @@
  * the workflow `svc-run-<task type>`. All handlers but that one end at once, so that a new version
  * of svc takes over whatever waits.
  */
-import type * as z from "zod";
 import type { CallbackTarget } from "../callback_store.ts";
 import type { NewTask, Outcome, StartedTask } from "../lifecycle.ts";
 import type { Quota } from "../quota.ts";
 import type { TaskLogEntry, TaskRecord } from "../task.ts";
-import type { storedTaskSchema } from "./stored_task.ts";
-
-/** A task as its object keeps it. */
-export type StoredTask = z.output<ReturnType<typeof storedTaskSchema>>;
+import type { StoredTask } from "./stored_task.ts";
 
 /** Why a task is not accepted: the fields of an `SvcError`. */
 export interface Refused {

@@ -1,13 +1,11 @@
 /** The services of a worker, as Restate's SDK defines them. */
 import {
-  type Context,
   createEndpointHandler,
   handlers,
   object,
   type ObjectContext,
   type ObjectSharedContext,
   RestatePromise,
-  serde,
   workflow,
   type WorkflowContext,
   type WorkflowSharedContext,
@@ -24,13 +22,12 @@ import {
   type Holder,
   type Orphan,
   QUEUE_KEY,
-  type Result,
   type Run,
-  runKey,
   runService,
   type Settled,
   type Taker,
 } from "./api.ts";
+import { call, send } from "./calls.ts";
 import { emptyQueue, Queue, type QueueData } from "./queue.ts";
 import type { Runs } from "./runs.ts";
 import { taskHandlers } from "./task_object.ts";
@@ -66,69 +63,6 @@ const OPTIONS = {
 /** How long an attempt waits before it asks again for its target, or lets another machine try. */
 const TARGET_MS = 1_000;
 const MOVE_MS = 5_000;
-
-/** Calls a handler of an object and waits for its result. */
-export function call<S extends keyof Api, H extends keyof Api[S] & string>(
-  ctx: Context,
-  service: S,
-  key: string,
-  method: H,
-  ...[parameter = null]: Args<S, H> | []
-): RestatePromise<Awaited<Result<S, H>>> {
-  return ctx.genericCall({
-    service,
-    key,
-    method,
-    parameter: parameter as unknown,
-    inputSerde: serde.json,
-    outputSerde: serde.json,
-  }) as RestatePromise<Awaited<Result<S, H>>>;
-}
-
-/** Calls a handler of an object without waiting; calls of one handler arrive in order. */
-export function send<S extends keyof Api, H extends keyof Api[S] & string>(
-  ctx: Context,
-  service: S,
-  key: string,
-  method: H,
-  parameter: Args<S, H>[0] | null,
-  delay_ms?: number,
-): void {
-  ctx.genericSend({
-    service,
-    key,
-    method,
-    parameter: parameter as unknown,
-    inputSerde: serde.json,
-    delay: delay_ms,
-  });
-}
-
-/** Starts an attempt. */
-export function sendRun(ctx: Context, run: Run): void {
-  ctx.genericSend({
-    service: runService(run.request.task_type),
-    key: runKey(run),
-    method: "run",
-    parameter: run as unknown,
-    inputSerde: serde.json,
-  });
-}
-
-/** Stops an attempt. */
-export function sendCancel(
-  ctx: Context,
-  task_type: string,
-  run: { id: string; run: number },
-): void {
-  ctx.genericSend({
-    service: runService(task_type),
-    key: runKey(run),
-    method: "cancel",
-    parameter: null as unknown,
-    inputSerde: serde.json,
-  });
-}
 
 /** Returns the function that answers Restate's requests. */
 export function restateHandler(

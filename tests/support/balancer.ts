@@ -8,6 +8,7 @@ import {
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from "node:http2";
+import { once } from "node:events";
 import { type AddressInfo, createConnection, createServer as createTcpServer } from "node:net";
 import type { Server, Socket } from "node:net";
 
@@ -26,7 +27,7 @@ export class Behind {
   readonly #options: BehindOptions;
   readonly #timer: number | undefined;
   readonly streams = new Set<ClientHttp2Stream>();
-  #session: ClientHttp2Session | undefined;
+  #session: Promise<ClientHttp2Session> | undefined;
   #well = true;
   #cut = false;
 
@@ -52,27 +53,38 @@ export class Behind {
   }
 
   /** @throws {Error} when it cannot be reached */
-  request(headers: Record<string, string | string[] | undefined>): ClientHttp2Stream {
-    if (this.#session === undefined || this.#session.closed || this.#session.destroyed) {
-      const session = connect(`http://127.0.0.1:${this.#options.port}`);
-      this.#session = session;
-      session.on("error", () => this.#forget(session));
-      session.on("close", () => this.#forget(session));
-      session.on("goaway", () => this.#forget(session));
-    }
-    const stream = this.#session.request(headers, { endStream: false });
+  async request(
+    headers: Record<string, string | string[] | undefined>,
+  ): Promise<ClientHttp2Stream> {
+    this.#session ??= this.#connect();
+    const session = await this.#session;
+    const stream = session.request(headers, { endStream: false });
     this.streams.add(stream);
     stream.on("close", () => this.streams.delete(stream));
     return stream;
   }
 
-  #forget(session: ClientHttp2Session): void {
-    if (this.#session === session) this.#session = undefined;
+  #connect(): Promise<ClientHttp2Session> {
+    const { port } = this.#options;
+    const connecting = (async () => {
+      // A session that is destroyed while it connects throws out of nowhere (Deno 2.7.11).
+      const socket = createConnection({ host: "127.0.0.1", port, noDelay: true });
+      await once(socket, "connect");
+      if (this.#cut) socket.destroy();
+      const session = connect(`http://127.0.0.1:${port}`, { createConnection: () => socket });
+      for (const event of ["error", "close", "goaway"]) session.on(event, forget);
+      return session;
+    })();
+    const forget = () => {
+      if (this.#session === connecting) this.#session = undefined;
+    };
+    connecting.catch(forget);
+    return connecting;
   }
 
   #break(): void {
     for (const stream of this.streams) stream.destroy(new Error("cut"));
-    this.#session?.destroy();
+    this.#session?.then((it) => it.destroy(), () => {});
     this.#session = undefined;
   }
 
@@ -143,7 +155,7 @@ export class Balancer implements AsyncDisposable {
       front.respond({ ":status": 503 });
       front.end();
     };
-    const next = (left: Behind[]) => {
+    const next = async (left: Behind[]): Promise<void> => {
       const [behind, ...others] = left;
       if (front.destroyed) return;
       if (behind === undefined) return refuse();
@@ -152,14 +164,15 @@ export class Balancer implements AsyncDisposable {
         if (gone) return;
         gone = true;
         if (answered) front.close(2);
-        else next(others);
+        else void next(others);
       };
       let stream: ClientHttp2Stream;
       try {
-        stream = behind.request(headers);
+        stream = await behind.request(headers);
       } catch {
         return lose();
       }
+      if (front.destroyed) return stream.close(8);
       back = stream;
       stream.on("response", (found) => {
         if (gone) return;
@@ -198,7 +211,7 @@ export class Balancer implements AsyncDisposable {
     front.on("close", () => {
       if (back !== undefined && !back.destroyed) back.close(8);
     });
-    next(this.#candidates());
+    void next(this.#candidates());
   }
 
   /** Those that take requests: the ones with the fewest first, in turn. */

@@ -66,7 +66,12 @@ export class Behind {
 
   #connect(): Promise<ClientHttp2Session> {
     const { port } = this.#options;
-    const connecting = (async () => {
+    // deno-lint-ignore prefer-const -- it is what the function compares with
+    let connecting: Promise<ClientHttp2Session>;
+    const forget = () => {
+      if (this.#session === connecting) this.#session = undefined;
+    };
+    connecting = (async () => {
       // A session that is destroyed while it connects throws out of nowhere (Deno 2.7.11).
       const socket = createConnection({ host: "127.0.0.1", port, noDelay: true });
       await once(socket, "connect");
@@ -75,9 +80,6 @@ export class Behind {
       for (const event of ["error", "close", "goaway"]) session.on(event, forget);
       return session;
     })();
-    const forget = () => {
-      if (this.#session === connecting) this.#session = undefined;
-    };
     connecting.catch(forget);
     return connecting;
   }

@@ -3,7 +3,7 @@ import { delay } from "@std/async";
 import { join } from "@std/path";
 import { createHmac } from "node:crypto";
 import { FINAL_EVENTS, type TaskLogEntry } from "../../src/features/tasks/task.ts";
-import type { StoredTask } from "../../src/features/tasks/restate/api.ts";
+import type { StoredTask } from "../../src/features/tasks/restate/stored_task.ts";
 import { Balancer, type Behind, TcpProxy } from "./balancer.ts";
 import { freePort } from "./free_port.ts";
 import { Hire, shellTarget, TOKENS, writePolicy } from "./hire.ts";

@@ -213,6 +213,11 @@ export function runKey({ id, run }: { id: string; run: number }): string {
   return `${id}.${run}`;
 }
 
+/** The key of the object `svc-orphan` for an attempt that a process has taken. */
+export function orphanKey(run: { id: string; run: number }, { process }: Holder): string {
+  return `${runKey(run)}.${process}`;
+}
+
 export type Result<S extends keyof Api, H extends keyof Api[S]> = Api[S][H] extends
   (...args: never) => infer R ? R : never;
 export type Args<S extends keyof Api, H extends keyof Api[S]> = Api[S][H] extends

@@ -21,6 +21,7 @@ import {
   type Held,
   type Holder,
   type Orphan,
+  orphanKey,
   QUEUE_KEY,
   type Run,
   runService,
@@ -234,13 +235,16 @@ function runHandlers({ runs }: ServiceParts) {
   return {
     async run(ctx: WorkflowContext, input: Run): Promise<Settled> {
       // The process that writes this has the attempt; another one waits for it, or finds it lost.
-      const held = await ctx.run("holder", () => runs.hold());
+      const { attemptCompletedSignal: over } = ctx.request();
+      runs.called(input, over);
+      const held = await ctx.run("holder", () => runs.hold(input, over));
       const target = input.request.task_type === "deploy"
         ? await ctx.run("target", () => runs.target(input))
         : null;
       const ended = target === null
         ? await attempt(ctx, input, held)
         : await alone(ctx, target, input, held);
+      runs.forget(input);
       if (ended === undefined) return { ended: true, run: input.run };
       const { now, ...outcome } = ended;
       return await call(ctx, "svc-task", input.id, "settle", {
@@ -267,7 +271,7 @@ function runHandlers({ runs }: ServiceParts) {
     const here = ended !== undefined ||
       // If another process has it, that one learns it with its next sign of life.
       await ctx.run("stop", () => runs.stop(input));
-    if (ended === undefined) send(ctx, "svc-orphan", ctx.key, "give_up", {});
+    if (ended === undefined) send(ctx, "svc-orphan", orphanKey(input, held), "give_up", {});
     else runs.forget(input);
     if (target !== undefined) {
       const taker = { task_id: input.id, run: input.run, machine: held.machine };

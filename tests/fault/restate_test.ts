@@ -2,10 +2,11 @@
  * Tasks on Restate while servers, workers, front doors and the ways between them fail. SVC_SCALE=1
  * takes 2,000 tasks and every line of the table; without it about 60 tasks and the quick ones.
  */
-import { assertEquals } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import { delay } from "@std/async";
 import { type Asked, Bench, type Found } from "../support/restate_bench.ts";
 import { has_restate } from "../support/restate.ts";
+import { until } from "../support/scripted.ts";
 import { can_run_svc } from "../support/svc.ts";
 
 const ignore = !can_run_svc || !has_restate || Deno.build.os !== "linux";
@@ -15,7 +16,8 @@ const ONLY = ignore ? undefined : Deno.env.get("SVC_LINE");
 const WAITED_FOR = 10;
 const PATIENCE_MS = 180_000;
 const SMALL_TASKS = 12;
-const FULL_TASKS = 118;
+const FULL_TASKS = 100;
+const HELD = 12;
 
 interface Line {
   name: string;
@@ -23,8 +25,8 @@ interface Line {
   quick?: true;
   /** Whether tasks may be begun again. */
   reruns?: true;
-  /** What happens once tasks run. */
-  fault(bench: Bench): Promise<void>;
+  /** What happens once tasks run. @returns tasks that it asked for */
+  fault(bench: Bench): Promise<void | Asked[]>;
 }
 
 /** How long something fails. It is the fault itself, not a wait for something. */
@@ -114,6 +116,46 @@ const LINES: Line[] = [
       await machine.start();
     },
   },
+  {
+    name: "a worker is told to stop, and hands long tasks over",
+    async fault(bench) {
+      const { machines: [machine], witness } = bench;
+      const names = Array.from({ length: HELD }, (_, n) => `held${n}`);
+      const asked = await Promise.all(names.map((target) => bench.ask({ target })));
+      const begun = () => asked.map(({ commit }) => witness.acts().get(commit)?.begun ?? []);
+      await until(() => begun().every((it) => it.length > 0), "the beginning of all held tasks");
+      const here = begun().filter(([name]) => name === machine.name).length;
+      assert(here > 0, "no task is at the worker");
+      assertEquals(await machine.stop(), 0);
+      const times = () => begun().reduce((sum, { length }) => sum + length, 0);
+      await until(() => times() === HELD + here, "the tasks' beginning elsewhere");
+      bench.letGo();
+      await machine.start();
+      return asked;
+    },
+  },
+  {
+    name: "a new version is registered at another address",
+    async fault(bench) {
+      const [old] = bench.machines;
+      const [machine, balancer] = [await bench.addMachine("new"), await bench.addBalancer()];
+      await machine.start(balancer);
+      const asked = await Promise.all(Array.from({ length: 10 }, () => bench.ask()));
+      const all = () => asked.every(({ id }) => bench.reports.times.has(id));
+      await until(all, "the end of tasks that the new version was given");
+      await old.register(bench.balancer);
+      assertEquals(await machine.stop(), 0);
+      return asked;
+    },
+  },
+  {
+    name: "tasks are cancelled in line and while they run",
+    async fault(bench) {
+      const asked = await Promise.all(Array.from({ length: 40 }, () => bench.ask()));
+      await Promise.all(asked.map(({ id }) => bench.cancel(id)));
+      return asked;
+    },
+  },
 ];
 
 /** Asks for tasks, and lets something fail once some of them run. */
@@ -128,9 +170,9 @@ async function runLine(bench: Bench, line: Line, count: number): Promise<Found> 
     }
   })();
   while (bench.witness.acts().size < before + Math.min(count / 4, 9)) await delay(20);
-  await line.fault(bench);
+  const more = await line.fault(bench) ?? [];
   await askAll;
-  const asked = await Promise.all(asking);
+  const asked = [...await Promise.all(asking), ...more];
   await bench.ended(asked, PATIENCE_MS);
   return await bench.check(asked, line.reruns ?? false);
 }
@@ -162,11 +204,10 @@ Deno.test({
       while ((await bench.calls()).length > 0 && performance.now() < end) await delay(200);
       assertEquals(await bench.calls(), []);
       const { busy, counts } = await bench.queue();
-      const completed = bench.asked;
-      assertEquals({ busy, counts }, {
-        busy: 0,
-        counts: { queued: 0, running: 0, completed, failed: 0 },
-      });
+      const failed = bench.cancelled.size;
+      const completed = bench.asked - failed;
+      const expected = { busy: 0, counts: { queued: 0, running: 0, completed, failed } };
+      assertEquals({ busy, counts }, expected);
       assertEquals(bench.reports.unsigned, 0);
     });
   },

@@ -119,6 +119,11 @@ export class Machine implements AsyncDisposable {
     this.#running = { worker, behind };
     this.#bench.names.set(worker.pid, this.name);
     this.#leave = () => balancer.remove(behind);
+    await this.register(balancer);
+  }
+
+  /** Registers the workers behind a balancer; new tasks then go to them. */
+  async register(balancer: Balancer): Promise<void> {
     const { code, stderr } = await this.place.svc(["task", "register", balancer.url, "--force"]);
     assertEquals(code, 0, stderr);
   }
@@ -164,6 +169,7 @@ export interface Asked {
 export interface Violations {
   /** Tasks that have not ended. */
   stuck: number;
+  /** Tasks that failed and were not cancelled, or the other way round. */
   failed: number;
   /** Tasks without exactly one end in their log. */
   ends: number;
@@ -193,6 +199,8 @@ export class Bench implements AsyncDisposable {
   /** The machines of workers, by process. */
   readonly names = new Map<number, string>();
   asked = 0;
+  /** Those that were cancelled before they had ended. */
+  readonly cancelled = new Set<string>();
   readonly #cleanup = new AsyncDisposableStack();
 
   private constructor(data: Place, server: RestateServer, balancer: Balancer) {
@@ -242,13 +250,16 @@ export class Bench implements AsyncDisposable {
           // Some take longer than a short outage.
           (_, n) => target(`t${n}`, `sleep ${n % 6 === 0 ? 3 : 0.2 + (n % 5) / 10}`),
         ),
-        target("held", `while [ ! -f ${go} ]; do sleep 0.05; done`),
+        ...Array.from(
+          { length: TARGETS },
+          (_, n) => target(`held${n}`, `while [ ! -f ${go} ]; do sleep 0.05; done`),
+        ),
       ],
     });
     return place;
   }
 
-  /** Lets the commands of target `held` end. */
+  /** Lets the commands of the targets `held` end. */
   letGo(): void {
     Deno.writeTextFileSync(join(this.data.dir, "go"), "");
   }
@@ -258,6 +269,10 @@ export class Bench implements AsyncDisposable {
     this.#cleanup.use(machine);
     this.machines.push(machine);
     return machine;
+  }
+
+  async addBalancer(): Promise<Balancer> {
+    return this.#cleanup.use(await Balancer.start());
   }
 
   async restartDoor(n: number): Promise<void> {
@@ -292,6 +307,13 @@ export class Bench implements AsyncDisposable {
       }
       await delay(100);
     }
+  }
+
+  async cancel(id: string): Promise<void> {
+    const { front } = this.doors[0];
+    const { status, json } = await front.request("POST", `/api/task/${id}/cancel`);
+    if (status !== 409) assertEquals([status, json.status], [200, "failed"]);
+    if (status === 200) this.cancelled.add(id);
   }
 
   /** Returns the tasks, and their lines, as the server keeps them. */
@@ -337,13 +359,13 @@ export class Bench implements AsyncDisposable {
       found.runs += run;
       found.attempts += attempts;
       if (status === "queued" || status === "running") found.stuck++;
-      if (status === "failed") found.failed++;
+      if ((status === "failed") !== this.cancelled.has(id)) found.failed++;
       if (lines.filter(({ event }) => FINAL_EVENTS.has(event)).length !== 1) found.ends++;
       const name = this.names.get(Number(worker?.split("/").at(-1)));
       if (!isOnce(acts.get(commit), { run, name, completed: status === "completed" })) {
         found.effects++;
       }
-      if (!reruns && attempts !== 1) found.reruns++;
+      if (!reruns && attempts > 1) found.reruns++;
       if (!this.reports.times.has(id)) found.callbacks++;
       if (Object.values(found).some((it) => it > 0)) explain(found, id, of, acts.get(commit));
     }

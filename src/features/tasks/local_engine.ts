@@ -18,7 +18,7 @@ import type {
   TaskSight,
 } from "./engine.ts";
 import type { ExecutorRegistry } from "./executors/registry.ts";
-import type { ArtifactStore } from "./artifacts.ts";
+import type { LocalArtifacts } from "./artifacts.ts";
 import { Callbacks, type Deliver } from "./callbacks.ts";
 import { Followers } from "./followers.ts";
 import type { NewTask } from "./lifecycle.ts";
@@ -40,7 +40,7 @@ export interface TaskEngineParts {
   log: Log;
   /** The number of queued tasks that run at once, until `setWorkers` changes it. */
   workers: number;
-  artifacts: ArtifactStore;
+  artifacts: LocalArtifacts;
   deliver: Deliver;
   clock?: Clock;
   /** Returns a number from 0 up to 1, for jitter. */
@@ -78,7 +78,7 @@ export class LocalTaskEngine implements TaskEngine {
   readonly #log: Log;
   readonly #clock: Clock;
   readonly #attempts: Attempts;
-  readonly #artifacts: ArtifactStore;
+  readonly #artifacts: LocalArtifacts;
   readonly #callbacks: Callbacks;
   readonly #followers = new Followers();
   readonly #pruning: Pruning;

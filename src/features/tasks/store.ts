@@ -222,7 +222,8 @@ export class TaskStore {
       const rows = this.#db.all(
         `DELETE FROM tasks WHERE seq IN (
            SELECT seq FROM tasks WHERE status IN ('completed', 'failed') AND seq <= (
-             SELECT seq FROM tasks WHERE status IN ('completed', 'failed')
+             SELECT seq FROM tasks WHERE status = 'completed'
+             UNION ALL SELECT seq FROM tasks WHERE status = 'failed'
              ORDER BY seq DESC LIMIT 1 OFFSET :keep)
            AND id NOT IN (SELECT task_id FROM task_callbacks)
            ORDER BY seq LIMIT ${PRUNED_AT_ONCE})
@@ -230,11 +231,14 @@ export class TaskStore {
         { keep },
       );
       const ids = rows.map(({ id }) => id as string);
-      for (const id of ids) {
-        this.#db.run("DELETE FROM task_log WHERE task_id = :id", { id });
-        this.clients.remove(id);
-      }
       if (ids.length > 0) {
+        const removed = { ids: JSON.stringify(ids) };
+        for (const table of ["task_log", "task_clients"]) {
+          this.#db.run(
+            `DELETE FROM ${table} WHERE task_id IN (SELECT value FROM json_each(:ids))`,
+            removed,
+          );
+        }
         // Lines about the queue go together with the tasks around them.
         this.#db.run(
           `DELETE FROM task_log WHERE task_id IS NULL

@@ -41,8 +41,9 @@ export class Statements {
     return statement.all(...names.map((name) => values[name])) as Row[];
   }
 
-  /** Does all of `work`, which must be synchronous, or nothing. */
+  /** Does all of `work`, which must be synchronous, or nothing. Inside another, it is part of that. */
   transaction<T>(work: () => T): T {
+    if (this.#db.isTransaction) return work();
     this.run("BEGIN IMMEDIATE");
     try {
       const result = work();

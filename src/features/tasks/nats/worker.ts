@@ -257,11 +257,9 @@ export class Worker implements AttemptRecords {
 
   // ── what Attempts records ────────────────────────────────────────────────────────────────────
 
-  async settle(settlements: readonly Settlement[], now: number): Promise<void> {
-    await Promise.all(settlements.map(({ id, attempt, outcome }) => {
-      const held = this.#held.get(id);
-      if (held?.task.record.attempts === attempt) return this.#settle(held, outcome, now);
-    }));
+  async settle({ id, attempt, outcome }: Settlement, now: number): Promise<void> {
+    const held = this.#held.get(id);
+    if (held?.task.record.attempts === attempt) await this.#settle(held, outcome, now);
   }
 
   async #settle(held: Held, outcome: Outcome, now: number): Promise<void> {

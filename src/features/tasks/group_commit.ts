@@ -13,7 +13,13 @@ interface Write {
   failed(error: unknown): void;
 }
 
-/** Commits all that is written in one turn of the event loop at once: a commit waits for the disk. */
+/** So many writes wait for no others. */
+const WRITES_MAX = 256;
+
+/**
+ * Commits what comes in successive turns of the event loop at once: a commit waits for the disk, and
+ * the requests that one look at the network brings take several turns.
+ */
 export class GroupCommit {
   readonly #parts: GroupCommitParts;
   #writes: Write[] = [];
@@ -27,7 +33,7 @@ export class GroupCommit {
   }
 
   /**
-   * Does `work` in the turn's transaction, then calls `then` in the same turn, and returns its
+   * Does `work` in the next transaction, then calls `then` in the same turn, and returns its
    * result. @throws what any work of the transaction throws; nothing of it is written then
    */
   add<T, R>(work: () => T, then: (result: T) => R): Promise<R> {
@@ -38,8 +44,17 @@ export class GroupCommit {
       written: () => resolve(then(result)),
       failed: reject,
     });
-    if (count === 1) setImmediate(() => this.flush());
+    if (count === 1) this.#flushAfter(0);
     return promise;
+  }
+
+  /** Commits in the first turn that brings no more than is known. */
+  #flushAfter(known: number): void {
+    setImmediate(() => {
+      const { length } = this.#writes;
+      if (length > known && length < WRITES_MAX) this.#flushAfter(length);
+      else this.flush();
+    });
   }
 
   /** Commits what is waiting. */

@@ -1,4 +1,5 @@
 import { assertEquals, assertRejects } from "@std/assert";
+import { setImmediate } from "node:timers/promises";
 import { GroupCommit } from "./group_commit.ts";
 
 /** A group whose transactions take their steps in `steps`. */
@@ -13,7 +14,7 @@ function groupWith(steps: string[]): GroupCommit {
   });
 }
 
-Deno.test("all that is written in one turn is one transaction, and each has its own result", async () => {
+Deno.test("all that is written together is one transaction, and each has its own result", async () => {
   const steps: string[] = [];
   const group = groupWith(steps);
   const add = (name: string) =>
@@ -27,6 +28,19 @@ Deno.test("all that is written in one turn is one transaction, and each has its 
   assertEquals(group.idle, true);
   assertEquals(await add("c"), "c");
   assertEquals(steps.slice(7), ["begin", "c", "commit", "c is written", "committed"]);
+});
+
+Deno.test("writes of successive turns are one transaction, up to 256", async () => {
+  const steps: string[] = [];
+  const group = groupWith(steps);
+  const written: Promise<number>[] = [];
+  for (let n = 0; n < 300; n++) {
+    written.push(group.add(() => steps.push("write"), () => n));
+    await setImmediate();
+  }
+  await Promise.all(written);
+  assertEquals(steps.indexOf("commit"), 257);
+  assertEquals(steps.filter((step) => step === "commit").length, 2);
 });
 
 Deno.test("a transaction that fails fails all that is in it, and none of the next", async () => {

@@ -1,4 +1,5 @@
 /** A Restate server, workers behind a balancer, front doors, and witnesses of all that they do. */
+import { assertEquals } from "@std/assert";
 import { delay } from "@std/async";
 import { join } from "@std/path";
 import { createHmac } from "node:crypto";
@@ -110,15 +111,16 @@ export class Machine implements AsyncDisposable {
     const [port, health_port] = [freePort(), freePort()];
     const behind = balancer.add({ port, health_port });
     this.place.env.SVC_WORKER = this.name;
-    const worker = await TaskWorker.start(
+    const worker = await TaskWorker.unregistered(
       this.place,
       ...["--listen", `127.0.0.1:${port}`, "--health", `127.0.0.1:${health_port}`],
-      ...["--register-as", balancer.url, "--force", "--allow-private"],
-      ...["--workers", String(SLOTS), "--caps", "deploy"],
+      ...["--workers", String(SLOTS), "--caps", "deploy", "--allow-private"],
     );
     this.#running = { worker, behind };
     this.#bench.names.set(worker.pid, this.name);
     this.#leave = () => balancer.remove(behind);
+    const { code, stderr } = await this.place.svc(["task", "register", balancer.url, "--force"]);
+    assertEquals(code, 0, stderr);
   }
 
   #leave = () => {};

@@ -246,11 +246,10 @@ function runHandlers({ runs }: ServiceParts) {
         : await alone(ctx, target, input, held);
       runs.forget(input);
       if (ended === undefined) return { ended: true, run: input.run };
-      const { now, ...outcome } = ended;
       return await call(ctx, "svc-task", input.id, "settle", {
-        now,
+        now: await ctx.date.now(),
         run: input.run,
-        outcome,
+        outcome: ended,
         worker: held.worker,
         lost: ended.kind === "lost" ? held.process : undefined,
       });
@@ -263,11 +262,7 @@ function runHandlers({ runs }: ServiceParts) {
   /** Returns how it ended; undefined when it was cancelled. */
   async function attempt(ctx: WorkflowContext, input: Run, held: Holder, target?: string) {
     const { attemptCompletedSignal: over } = ctx.request();
-    const work = ctx.run("attempt", async () => {
-      const outcome = await runs.outcome(input, held, over);
-      return { ...outcome, now: Date.now() };
-    });
-    const ended = await orCancelled(ctx, work);
+    const ended = await orCancelled(ctx, ctx.run("attempt", () => runs.outcome(input, held, over)));
     const here = ended !== undefined ||
       // If another process has it, that one learns it with its next sign of life.
       await ctx.run("stop", () => runs.stop(input));
@@ -286,18 +281,17 @@ function runHandlers({ runs }: ServiceParts) {
     for (let waited = false;; waited = true) {
       const { held: other } = await call(ctx, "svc-target", target, "take", taker);
       if (other === undefined) return await attempt(ctx, input, held, target);
-      const now = await ctx.date.now();
       if (!waited) {
         const text = other.left
           ? `waits for ${other.machine}, where a dead worker may have left a command running`
           : `waits for task ${other.task_id}, which works on the same target`;
-        const note = { now, run: input.run, text };
+        const note = { now: await ctx.date.now(), run: input.run, text };
         send(ctx, "svc-task", input.id, "note", note);
       }
       const wait_ms = other.left ? MOVE_MS : TARGET_MS;
       if (await orCancelled(ctx, ctx.sleep(wait_ms).map(() => true)) === undefined) return;
       // Perhaps that machine takes it next time.
-      if (other.left) return { kind: "returned" as const, reason: `for ${other.machine}`, now };
+      if (other.left) return { kind: "returned", reason: `for ${other.machine}` } as const;
     }
   }
 }

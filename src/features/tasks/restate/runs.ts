@@ -91,9 +91,7 @@ export class Runs {
     this.#executors = checkedExecutors(executors);
     this.#attempts = new Attempts({
       records: {
-        settle: (settlements) => {
-          for (const { id, attempt, outcome } of settlements) this.#end(id, attempt, outcome);
-        },
+        settle: ({ id, attempt, outcome }) => Promise.resolve(this.#end(id, attempt, outcome)),
         log: (_at, id, _event, text) => this.#note(id, text),
       },
       executors: this.#executors,

@@ -20,7 +20,8 @@ export async function tasks({ config, env }: Patient): Promise<CheckResult> {
   }
 }
 
-async function restate(config: TasksConfig, env: Env): Promise<CheckResult> {
+/** Checks a server. @throws {SvcError} when it cannot be asked. */
+export async function restate(config: TasksConfig, env: Env): Promise<CheckResult> {
   const { RestateAdmin } = await import("../../features/tasks/restate/admin.ts");
   const { Ingress } = await import("../../features/tasks/restate/ingress.ts");
   const { restateKey } = await import("../../features/tasks/restate/open.ts");

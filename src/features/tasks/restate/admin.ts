@@ -51,6 +51,17 @@ export class RestateAdmin {
         hint: "give this version another address, or replace the other one with --force",
       });
     }
+    if (reason.includes("401 Unauthorized")) {
+      throw new SvcError(
+        "permission_denied",
+        `the worker at ${uri} refuses the signature of Restate at ${this.url}`,
+        {
+          hint:
+            "restate_public_keys under [tasks] on the worker's machine must have the server's " +
+            "key; the server's log names it when it starts with a request identity key",
+        },
+      );
+    }
     throw new SvcError("unavailable", `Restate at ${this.url} cannot register ${uri}: ${reason}`, {
       hint: `can the machine of restate-server reach ${uri}?`,
     });

@@ -52,6 +52,9 @@ const RUN_OPTIONS = {
 };
 const OPTIONS = {
   journalRetention: 0,
+  /** A worker that hangs must not hold the queue for long; a callback takes 10 s at most. */
+  inactivityTimeout: 20_000,
+  abortTimeout: 20_000,
   /** A worker that is away for a while must not leave anything behind that waits for a person. */
   retryPolicy: {
     initialInterval: 50,

@@ -1,6 +1,6 @@
 /** A Restate server, workers behind a balancer, front doors, and witnesses of all that they do. */
 import { assertEquals } from "@std/assert";
-import { delay } from "@std/async";
+import { deadline, delay } from "@std/async";
 import { join } from "@std/path";
 import { createHmac } from "node:crypto";
 import { FINAL_EVENTS, type TaskLogEntry } from "../../src/features/tasks/task.ts";
@@ -106,7 +106,7 @@ export class Machine implements AsyncDisposable {
     return this.#running!.worker;
   }
 
-  /** Starts a worker behind a balancer, at whose address it registers itself. */
+  /** Starts a worker behind a balancer. */
   async start(balancer: Balancer = this.#bench.balancer): Promise<void> {
     const [port, health_port] = [freePort(), freePort()];
     const behind = balancer.add({ port, health_port });
@@ -119,7 +119,6 @@ export class Machine implements AsyncDisposable {
     this.#running = { worker, behind };
     this.#bench.names.set(worker.pid, this.name);
     this.#leave = () => balancer.remove(behind);
-    await this.register(balancer);
   }
 
   /** Registers the workers behind a balancer; new tasks then go to them. */
@@ -220,6 +219,7 @@ export class Bench implements AsyncDisposable {
     try {
       for (let n = 0; n < workers; n++) await bench.addMachine(`w${n}`);
       await Promise.all(bench.machines.map((it) => it.start()));
+      await bench.machines[0].register(bench.balancer);
       for (const _ of [0, 1]) {
         const place = bench.home(server.url);
         bench.#cleanup.use(place);
@@ -378,6 +378,16 @@ export class Bench implements AsyncDisposable {
       "select target, status, retry_count, last_failure from sys_invocation " +
         "where status <> 'completed' and target not like 'svc-orphan/%/forget'",
     );
+  }
+
+  /** Waits, and says what is under way if it takes too long. */
+  async within<T>(ms: number, work: Promise<T>): Promise<T> {
+    try {
+      return await deadline(work, ms);
+    } catch (error) {
+      console.log(JSON.stringify([await this.queue(), (await this.calls()).slice(0, 20)]));
+      throw error;
+    }
   }
 
   async queue(): Promise<Json> {

@@ -25,19 +25,11 @@ export async function hire(): Promise<Figure[]> {
     const figures: Figure[] = [];
     await load(server.port, 32, WARM);
     for (const [connections, tasks] of ROUNDS) {
-      const { rate, times } = await load(server.port, connections, tasks);
-      times.sort((a, b) => a - b);
-      const p99 = times[Math.floor(times.length * 0.99)];
       const name = `hired tasks, ${connections} ${
         connections === 1 ? "connection" : "connections"
       }`;
-      figures.push({
-        id: `hire_${connections}`,
-        name,
-        unit: "/s",
-        value: rate,
-        note: `p50 ${ms(times[Math.floor(times.length / 2)])}, p99 ${ms(p99)}`,
-      });
+      const done = await load(server.port, connections, tasks);
+      figures.push(loadFigure(`hire_${connections}`, name, done));
     }
     const before = await server.rssMb();
     const tasks = Number(Deno.env.get("SVC_BENCH_TASKS") ?? MEMORY_TASKS);
@@ -57,12 +49,26 @@ export async function hire(): Promise<Figure[]> {
   }
 }
 
+/** Returns the rate of tasks, with the delays of their clients. */
+export function loadFigure(id: string, name: string, { rate, times }: Load): Figure {
+  times.sort((a, b) => a - b);
+  const at = (share: number) => ms(times[Math.floor(times.length * share)]);
+  return { id, name, unit: "/s", value: rate, note: `p50 ${at(0.5)}, p99 ${at(0.99)}` };
+}
+
 function ms(value: number): string {
   return `${value.toFixed(1)} ms`;
 }
 
+interface Load {
+  /** Tasks a second. */
+  rate: number;
+  /** The delays, in milliseconds. */
+  times: number[];
+}
+
 /** Sends so many tasks over so many connections, each its next when the last is answered. */
-async function load(port: number, connections: number, tasks: number) {
+export async function load(port: number, connections: number, tasks: number): Promise<Load> {
   const times: number[] = [];
   let left = tasks;
   const began = performance.now();
@@ -82,7 +88,7 @@ async function load(port: number, connections: number, tasks: number) {
 }
 
 /** `hire_main.ts` in a process of its own. */
-class HireServer {
+export class HireServer {
   readonly port: number;
   readonly #child: Deno.ChildProcess;
 
@@ -91,12 +97,13 @@ class HireServer {
     this.port = port;
   }
 
-  static async start(dir: string): Promise<HireServer> {
+  /** @param restate_url keeps tasks on Restate */
+  static async start(dir: string, restate_url?: string): Promise<HireServer> {
     const child = new Deno.Command(Deno.execPath(), {
       args: [
         ...["run", "--quiet", "--no-check", "--permission-set"],
         `--config=${fileBeside("../deno.json")}`,
-        ...[fileBeside("hire_main.ts"), dir],
+        ...[fileBeside("hire_main.ts"), dir, ...restate_url === undefined ? [] : [restate_url]],
       ],
       stdin: "piped",
       stdout: "piped",

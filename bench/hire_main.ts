@@ -2,29 +2,37 @@
  * Surface B in a process of its own, over an executor that does nothing: what is measured is what
  * hiring costs. Prints its port, serves until its input ends.
  *
- *   deno run … bench/hire_main.ts <directory>
+ *   deno run … bench/hire_main.ts <directory> [<url of Restate's ingress>]
  */
 import { join } from "@std/path";
 import { Drafts } from "../src/features/hire/a2a/drafts.ts";
 import { openHire } from "../src/features/hire/listener.ts";
 import { LocalArtifacts } from "../src/features/tasks/artifacts.ts";
-import { ExecutorRegistry } from "../src/features/tasks/executors/registry.ts";
+import type { TaskEngine } from "../src/features/tasks/engine.ts";
 import { openTaskEngine } from "../src/features/tasks/local_engine.ts";
+import { RestateTaskEngine } from "../src/features/tasks/restate/engine.ts";
+import { Ingress } from "../src/features/tasks/restate/ingress.ts";
 import type { Log } from "../src/os/log.ts";
 import { openTestDb } from "../tests/support/state_db.ts";
+import { executors } from "./nothing.ts";
 
-const [dir] = Deno.args;
+const [dir, restate_url] = Deno.args;
 const log: Log = { debug() {}, info() {}, warn: console.error, error: console.error };
-const engine = await openTaskEngine(await openTestDb(join(dir, "state.db")), {
-  executors: new ExecutorRegistry([{
-    task_type: "nothing",
-    run: () => Promise.resolve({ summary: "done", size: 4 }),
-  }]),
-  log,
-  workers: 2,
-  artifacts: new LocalArtifacts(join(dir, "artifacts")),
-  deliver: () => Promise.resolve(),
-});
+const artifacts = new LocalArtifacts(join(dir, "artifacts"));
+const engine: TaskEngine = restate_url === undefined
+  ? openTaskEngine(await openTestDb(join(dir, "state.db")), {
+    executors: executors(),
+    log,
+    workers: 2,
+    artifacts,
+    deliver: () => Promise.resolve(),
+  })
+  : new RestateTaskEngine({
+    ingress: new Ingress({ url: restate_url }),
+    executors: executors(),
+    log,
+    artifacts,
+  });
 const shared = () => false;
 const drafts = new Drafts(() => openTestDb(join(dir, "state.db")), shared);
 const hire = openHire({

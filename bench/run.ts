@@ -30,6 +30,7 @@ import {
 import { codex } from "./codex.ts";
 import { foreign } from "./foreign.ts";
 import { hire } from "./hire.ts";
+import { restate } from "./restate.ts";
 import { ownLoad, wrk, wrkVersion } from "./load.ts";
 import { idle } from "./idle.ts";
 import { mcp } from "./mcp.ts";
@@ -104,6 +105,7 @@ async function main(): Promise<number> {
     foreign,
     fairness,
     hire,
+    restate,
     mcp,
     journal,
     reopening,

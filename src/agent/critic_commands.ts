@@ -54,6 +54,8 @@ export function destructiveCommand(text: string): string | undefined {
     if (isWholesale(found[1], found[2]) && !isWarned(plain, found.index)) return found[0].trim();
   }
   for (const pattern of DESTRUCTIVE) {
+    // Almost no text has one, and `matchAll` copies the pattern.
+    if (!pattern.test(plain)) continue;
     for (const found of plain.matchAll(new RegExp(pattern, `${pattern.flags}g`))) {
       if (!isWarned(plain, found.index)) return found[0].trim();
     }

@@ -1,9 +1,7 @@
 import { startWorker } from "../daemon/compose.ts";
-import { readConfig } from "../config/read.ts";
 import { AlreadyRunning, type Runtime, type RuntimeOptions } from "../daemon/runtime.ts";
 import { SvcError } from "../protocol/errors.ts";
-import { SECTIONS } from "../features/registry.ts";
-import { TASKS, type TasksConfig } from "../features/tasks/config.ts";
+import type { TasksConfig } from "../features/tasks/config.ts";
 import { forHire } from "../features/hire/feature.ts";
 import { takeTasks } from "../features/tasks/feature.ts";
 import { workerPaths } from "../os/paths.ts";
@@ -14,8 +12,8 @@ import type { Input } from "./spec.ts";
 import { env, ownPaths, parseTokens } from "./environment.ts";
 import { stopOnSignals, surviveDefects } from "./foreground.ts";
 import { listenAddress, LOOPBACK } from "./hire_flags.ts";
+import { restateConfig, show } from "./restate_tasks.ts";
 import type { TASK_WORKER } from "./table/task.ts";
-import { visible, visibleJson } from "../base/visible.ts";
 
 /** Maximum number of workers in one home; each has its own directory there. */
 const WORKERS_OF_HOME = 64;
@@ -25,12 +23,7 @@ type Flags = Input<typeof TASK_WORKER>["flags"];
 /** Runs `svc task worker`: runs tasks from Restate until it is stopped. */
 export async function runWorker({ flags }: Input<typeof TASK_WORKER>): Promise<number> {
   const paths = ownPaths();
-  const config = (await readConfig(paths.config, SECTIONS)).of(TASKS);
-  if (config.engine !== "restate") {
-    throw new SvcError("validation", "no Restate server is configured", {
-      hint: `set [tasks] engine = "restate" and restate_url in ${paths.config}`,
-    });
-  }
+  const config = await restateConfig(paths);
   const { hostname, port } = listenAddress("--listen", flags.listen);
   requireGuarded(hostname, port, config, flags);
   const task_types = flags.caps;
@@ -65,7 +58,10 @@ export async function runWorker({ flags }: Input<typeof TASK_WORKER>): Promise<n
       `running ${task_types.join(", ")} tasks at ${url}, up to ${workers} queued tasks at once`,
       as_json,
     );
-    if (flags.register) await register(config, flags["register-as"] ?? url, flags);
+    if (flags.register) {
+      const { register } = await import("./task_register.ts");
+      await register(config, url, flags);
+    }
     await worker.stopped;
   } catch (error) {
     worker.shutdown(0);
@@ -82,16 +78,6 @@ function requireGuarded(hostname: string, port: number, config: TasksConfig, fla
   throw new UsageError(
     `anyone who can reach ${hostname}:${port} could run tasks here`,
     "set [tasks] restate_public_keys, or pass --insecure",
-  );
-}
-
-async function register(config: TasksConfig, uri: string, flags: Flags): Promise<void> {
-  const { RestateAdmin } = await import("../features/tasks/restate/admin.ts");
-  const { id, services } = await new RestateAdmin(config, env).register(uri, flags.force);
-  show(
-    { event: "worker.registered", uri, deployment: id, services },
-    `registered ${uri} with Restate as ${id}`,
-    flags.json,
   );
 }
 
@@ -116,8 +102,4 @@ async function start(options: RuntimeOptions): Promise<Runtime> {
 function showStep({ event, task_id, task_type, attempt }: WorkerStep, as_json: boolean): void {
   const text = `${task_id} ${task_type}, attempt ${attempt}: ${event}`;
   show({ event: `task.${event}`, task_id, task_type, attempt }, text, as_json);
-}
-
-function show(event: Record<string, unknown>, text: string, as_json: boolean): void {
-  console.log(as_json ? visibleJson(JSON.stringify(event)) : visible(text));
 }

@@ -1,4 +1,5 @@
 /** Answers of both HTTP interfaces (contract.md sections 2 and 3). */
+import { concat } from "../base/bytes.ts";
 import { type SvcCode, SvcError } from "../protocol/errors.ts";
 
 /** The HTTP status of each code (contract.md section 3). */
@@ -83,46 +84,57 @@ export async function bodyText(
   max: number,
   timeout_ms = BODY_MS,
 ): Promise<string> {
-  const tooLarge = () =>
-    new UnreadBody("payload_too_large", `the body is larger than ${max} bytes`);
-  if (Number(request.headers.get("content-length") ?? 0) > max) throw tooLarge();
-  if (request.body === null) return "";
-  const reader = request.body.getReader();
-  let late = false;
+  const length = request.headers.get("content-length");
+  if (Number(length ?? 0) > max) throw tooLarge(max);
+  // The server holds a body to its length. A reader takes several times as long as `bytes`.
+  const reader = length === null ? request.body?.getReader() : undefined;
+  const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
-    late = true;
-    reader.cancel().catch(() => {});
+    const within = `within ${timeout_ms / 1000} s`;
+    late.reject(new UnreadBody("validation", `the body was not received ${within}`));
+    reader?.cancel().catch(() => {});
   }, timeout_ms);
-  const chunks: Uint8Array[] = [];
   try {
-    for (let size = 0;;) {
-      const { value, done } = await reader.read();
-      if (done) break;
-      size += value.length;
-      if (size > max) throw tooLarge();
-      chunks.push(value);
-    }
+    const reading = reader === undefined ? request.bytes() : readAtMost(max, reader);
+    return decodeUtf8(await Promise.race([reading, late.promise]));
   } catch (error) {
-    reader.cancel().catch(() => {});
     if (error instanceof SvcError) throw error;
     // Badly framed, or the client disconnected.
     throw new UnreadBody("validation", "the body could not be read completely", { cause: error });
   } finally {
     clearTimeout(timer);
   }
-  if (late) {
-    const within = `within ${timeout_ms / 1000} s`;
-    throw new UnreadBody("validation", `the body was not received ${within}`);
-  }
-  return decodeUtf8(chunks);
 }
 
-/** @throws {SvcError} validation */
-function decodeUtf8(chunks: readonly Uint8Array[]): string {
-  const decoder = new TextDecoder("utf-8", { fatal: true });
+function tooLarge(max: number): SvcError {
+  return new UnreadBody("payload_too_large", `the body is larger than ${max} bytes`);
+}
+
+async function readAtMost(
+  max: number,
+  reader: ReadableStreamDefaultReader<Uint8Array<ArrayBuffer>>,
+): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
   try {
-    return chunks.map((chunk) => decoder.decode(chunk, { stream: true })).join("") +
-      decoder.decode();
+    for (let size = 0;;) {
+      const { value, done } = await reader.read();
+      if (done) return concat(chunks);
+      size += value.length;
+      if (size > max) throw tooLarge(max);
+      chunks.push(value);
+    }
+  } catch (error) {
+    reader.cancel().catch(() => {});
+    throw error;
+  }
+}
+
+const UTF8 = new TextDecoder("utf-8", { fatal: true });
+
+/** @throws {SvcError} validation */
+function decodeUtf8(bytes: Uint8Array): string {
+  try {
+    return UTF8.decode(bytes);
   } catch (cause) {
     throw new SvcError("validation", "the body is not valid UTF-8", { cause });
   }

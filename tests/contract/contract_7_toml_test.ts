@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { join } from "@std/path";
 import { shellTarget, writePolicy } from "../support/hire.ts";
-import { has_nats, NatsServer, natsToml } from "../support/nats.ts";
+import { has_restate, RestateServer, restateToml, TaskWorker } from "../support/restate.ts";
 import { hasProgram } from "../support/programs.ts";
 import { publishFor, testSigner, updateToml } from "../support/releases.ts";
 import { Place } from "../support/svc.ts";
@@ -172,14 +172,16 @@ section7("[tasks] workers", async () => {
   assertEquals((await client.call("queue.status")).workers, 3);
 });
 
-section7('[tasks] engine = "nats", nats_url: tasks are kept on the server', async () => {
+section7('[tasks] engine = "restate", restate_url: tasks are kept on the server', async () => {
   await using place = new Place();
-  await using server = await NatsServer.start(join(place.dir, "js"));
-  const toml = natsToml(server, 2);
+  await using server = await RestateServer.start(join(place.dir, "restate"));
+  const toml = restateToml(server);
   const request = { task_type: "deploy", description: "x", extra: { dry_run: true, target: "t" } };
-  writePolicy(place, { deploy_targets: [shellTarget("t", place.dir, "true")] });
+  const targets = { deploy_targets: [shellTarget("t", place.dir, "true")] };
+  writePolicy(place, targets);
   const { daemon, client } = await configured(place, toml);
   await using _ = client;
+  await using _worker = await TaskWorker.start(place);
   const { id, status } = await client.call("task.run", request);
   assertEquals(status, "completed");
   await daemon.stop();
@@ -187,7 +189,7 @@ section7('[tasks] engine = "nats", nats_url: tasks are kept on the server', asyn
   const { client: elsewhere } = await configured(other, toml);
   await using __ = elsewhere;
   assertEquals((await elsewhere.call("task.get", { task_id: id })).status, "completed");
-}, { ignore: !has_nats });
+}, { ignore: !has_restate });
 
 /** Content, what the message names besides the file: the line, the key, the nearest key. */
 const BAD: [string, string, string[]][] = [

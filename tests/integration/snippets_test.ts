@@ -37,7 +37,7 @@ interface Page {
 const ELSEWHERE: Record<string, string> = {
   "docs/how-to/hooks.md": "the snippet is a hook: hooks_test.ts",
   "docs/how-to/install.md": "needs the releases of a repository: release_test.ts, update_test.ts",
-  "docs/how-to/many-machines.md": "needs several machines: nats_test.ts",
+  "docs/how-to/many-machines.md": "starts servers: many_machines_test.ts",
   "docs/how-to/service.md": "changes the services of the user: service_test.ts",
   "docs/reference/releases.md": "makes a release of the checkout: release_test.ts",
 };

@@ -69,12 +69,7 @@ Ctrl-C lets the running tasks finish, or hands them over to other workers.`,
       default: "127.0.0.1:9080",
     }),
     register: on("Register this worker with the Restate server; new tasks then go to it"),
-    "register-as": option(
-      TEXT,
-      "url",
-      "Address to register in place of that of --listen, such as a load balancer's",
-    ),
-    force: on("With --register, replace what an older version has registered at that address"),
+    force: on("With --register, replace what an older version has registered at this address"),
     workers: option(
       integer(1, WORKERS_MAX),
       "n",
@@ -90,6 +85,21 @@ Ctrl-C lets the running tasks finish, or hands them over to other workers.`,
   },
 });
 
+export const TASK_REGISTER = spec({
+  summary: "Register workers with the Restate server; new tasks then go to them",
+  about:
+    `For workers behind a balancer or with another address than that of --listen. The server asks
+the workers at the address which task types they run.`,
+  args: { url: argument(TEXT, "Address at which the server reaches the workers") },
+  flags: {
+    force: on("Replace what an older version has registered at the same address"),
+    json,
+  },
+  examples: [
+    ["svc task register https://workers.example.org", "Workers behind a balancer with TLS"],
+  ],
+});
+
 const implementation = () => import("../task.ts");
 
 export const task = group({ summary: SUMMARIES.task }, {
@@ -98,4 +108,8 @@ export const task = group({ summary: SUMMARIES.task }, {
   get: command(TASK_GET, async () => (await implementation()).get),
   cancel: command(TASK_CANCEL, async () => (await implementation()).cancel),
   worker: command(TASK_WORKER, async () => (await import("../task_worker.ts")).runWorker),
+  register: command(
+    TASK_REGISTER,
+    async () => (await import("../task_register.ts")).registerWorkers,
+  ),
 });

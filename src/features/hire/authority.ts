@@ -17,6 +17,7 @@ export function authorityOf({ headers, url }: Pick<Request, "headers" | "url">) 
   const host = headers.get("host");
   if (host === null) return target.host;
   if (!AUTHORITY.test(host)) return undefined;
+  if (host === target.host) return host;
   const named = URL.parse(`http://${host}`)?.host;
   return named === target.host ? named : undefined;
 }

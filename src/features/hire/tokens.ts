@@ -8,10 +8,12 @@ import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 export class HireTokens {
   readonly #tokens: readonly string[];
   readonly #digests: readonly Uint8Array[];
+  readonly #ids: readonly string[];
 
   constructor(tokens: readonly string[]) {
     this.#tokens = tokens;
     this.#digests = tokens.map(digest);
+    this.#ids = this.#digests.map(keyId);
   }
 
   /** Whether a token is needed; without configured tokens anyone may hire. */
@@ -26,16 +28,16 @@ export class HireTokens {
   /** Returns the key id of a token, in the same time for every token, valid or not. */
   identify(offered: string | null): string | undefined {
     const bytes = digest(offered ?? "");
-    let found: string | undefined;
-    for (const known of this.#digests) {
-      if (timingSafeEqual(known, bytes)) found = keyId(known);
-    }
-    return found;
+    let found = -1;
+    this.#digests.forEach((known, n) => {
+      if (timingSafeEqual(known, bytes)) found = n;
+    });
+    return this.#ids[found];
   }
 
   /** Signs a text with the token of a key id, if that is still accepted. */
   sign(key_id: string, text: string): string | undefined {
-    const at = this.#digests.findIndex((known) => keyId(known) === key_id);
+    const at = this.#ids.indexOf(key_id);
     if (at < 0) return undefined;
     return createHmac("sha256", this.#tokens[at]).update(text).digest("base64");
   }

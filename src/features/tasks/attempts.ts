@@ -1,6 +1,5 @@
 /** Runs executors: starts them, stops them and records their outcomes. */
 import { TERM_GRACE_MS } from "../../jail/process.ts";
-import { setImmediate } from "node:timers";
 import { formatDuration } from "../../base/duration.ts";
 import { messageOf } from "../../protocol/errors.ts";
 import type { Log } from "../../os/log.ts";
@@ -10,11 +9,14 @@ import { LOST, type Outcome, type Settlement, type StartedTask } from "./lifecyc
 import { newCanary } from "../../agent/critic.ts";
 import { type ArtifactSink, keepArtifact } from "./artifacts.ts";
 import { extrasJson, isCriticised, judge } from "./judge.ts";
-import { type Artifact, type NewArtifact, RetryableError } from "./task.ts";
+import { type Artifact, type NewArtifact, RetryableError, type TaskRecord } from "./task.ts";
 
 export interface AttemptRecords {
-  /** Records outcomes, except for tasks decided otherwise meanwhile. Called again if it throws. */
-  settle(settlements: readonly Settlement[], now: number): void | Promise<void>;
+  /**
+   * Records an outcome, unless the task was decided otherwise. Called again if it rejects.
+   * @returns the task's record, if it is at hand
+   */
+  settle(settlement: Settlement, now: number): Promise<TaskRecord | void>;
   log(at: string, task_id: string, event: string, detail: string): void | Promise<void>;
 }
 
@@ -41,19 +43,15 @@ export interface Attempt {
   readonly kept: Artifact[];
   readonly texts: string[];
   readonly stop: AbortController;
-  /** Resolves when the task's outcome is recorded, whether or not the executor has ended. */
-  readonly settled: PromiseWithResolvers<void>;
+  /**
+   * Resolves when the task's outcome is recorded, whether or not the executor has ended; with the
+   * record, if it is at hand.
+   */
+  readonly settled: PromiseWithResolvers<TaskRecord | void>;
   ended: Promise<void>;
   /** An outcome from outside; it overrides the executor's result. */
   verdict?: Outcome;
   released: boolean;
-}
-
-/** An outcome that is still to be written. */
-interface Unrecorded {
-  attempt: Attempt;
-  outcome: Outcome;
-  recorded(): void;
 }
 
 export const BACKOFF_MAX_MS = 60_000;
@@ -65,7 +63,6 @@ export const STOP_GRACE_MS = TERM_GRACE_MS + 3_000;
 export class Attempts {
   readonly #parts: AttemptsParts;
   #running = new Map<string, Attempt>();
-  #unrecorded: Unrecorded[] = [];
   readonly #recording = new Set<Promise<void>>();
   #busy = 0;
   /** Fires when no more outcomes can be recorded. */
@@ -81,7 +78,7 @@ export class Attempts {
 
   /** Whether no executor is running, and each outcome is recorded. */
   get idle(): boolean {
-    return this.#running.size === 0 && this.#unrecorded.length === 0 && this.#recording.size === 0;
+    return this.#running.size === 0 && this.#recording.size === 0;
   }
 
   /** Starts the executor of a task that is recorded as running. */
@@ -137,8 +134,7 @@ export class Attempts {
           : { kind: "failed", error: LOST },
       )
     ));
-    // The first attempt to write is immediate.
-    this.#writeRecords();
+    // An outcome that is being written has no second attempt.
     this.#closed.abort();
     await Promise.all(this.#recording);
   }
@@ -206,44 +202,34 @@ export class Attempts {
     };
   }
 
-  /** Records an outcome, together with all others of this turn of the event loop. */
+  /** Never rejects. */
   #record(attempt: Attempt, outcome: Outcome): Promise<void> {
-    const { promise, resolve: recorded } = Promise.withResolvers<void>();
-    const count = this.#unrecorded.push({ attempt, outcome, recorded });
-    if (count === 1) setImmediate(() => this.#writeRecords());
-    return promise;
-  }
-
-  #writeRecords(): void {
-    const recording = this.#recordAll().finally(() => this.#recording.delete(recording));
-    this.#recording.add(recording);
-  }
-
-  /** Repeats the write for as long as the disk refuses it. Never rejects. */
-  async #recordAll(): Promise<void> {
-    const { records, clock, log } = this.#parts;
-    const unrecorded = this.#unrecorded;
-    this.#unrecorded = [];
-    const settlements = unrecorded.map(({ attempt: { task }, outcome }) => {
-      return { id: task.id, attempt: task.attempt, outcome };
+    const recording = this.#write(attempt, outcome).then(() => {
+      this.#recording.delete(recording);
     });
+    this.#recording.add(recording);
+    return recording;
+  }
+
+  /** Records an outcome; repeats it for as long as the disk refuses it. Never rejects. */
+  async #write({ task, settled }: Attempt, outcome: Outcome): Promise<void> {
+    const { records, clock, log, onSettled } = this.#parts;
+    const { id, attempt } = task;
+    let record: TaskRecord | void = undefined;
     while (!this.#closed.signal.aborted) {
       try {
-        await records.settle(settlements, clock.now());
+        record = await records.settle({ id, attempt, outcome }, clock.now());
         break;
       } catch (error) {
-        log.error("outcomes of tasks cannot be recorded; trying again", {
-          task_ids: settlements.map(({ id }) => id),
+        log.error("the outcome of a task cannot be recorded; trying again", {
+          task_id: id,
           error: messageOf(error),
         });
         await pause(clock, WRITE_AGAIN_MS, this.#closed.signal);
       }
     }
-    for (const { attempt, recorded } of unrecorded) {
-      this.#parts.onSettled?.(attempt.task.id);
-      attempt.settled.resolve();
-      recorded();
-    }
+    onSettled?.(id);
+    settled.resolve(record);
   }
 
   /** Aborts an executor and waits for it; one that does not stop in time loses its worker. */

@@ -66,11 +66,6 @@ export class ClientStore {
     return { ...row, message: JSON.parse(row.message as string) } as TaskClient;
   }
 
-  /** Part of the caller's transaction. */
-  remove(task_id: string): void {
-    this.#db.run("DELETE FROM task_clients WHERE task_id = :task_id", { task_id });
-  }
-
   /** @throws {SvcError} validation for an invalid cursor */
   list({ limit, cursor, ...query }: ClientQuery): ClientPage {
     const { key_id, context_id, status, cancelled, changed_since } = query;

@@ -31,7 +31,7 @@ class Bench implements Disposable {
     };
     const request = { task_type: "code", query: "q" };
     const task = { id, mode: "queue", request, hired: true, max_attempts: 1 } as const;
-    return this.store.insert([{ ...task, client: whole }], START + at_s * 1000)[0].id;
+    return this.store.insert([{ ...task, client: whole }], START + at_s * 1000)[0];
   }
 
   [Symbol.dispose](): void {

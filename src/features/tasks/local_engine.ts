@@ -1,5 +1,4 @@
 /** The local task engine: a durable queue with workers, and tasks that a client waits for. */
-import { setImmediate } from "node:timers";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
 import type { Log } from "../../os/log.ts";
 import type { DatabaseSync } from "node:sqlite";
@@ -18,13 +17,14 @@ import type {
   TaskSight,
 } from "./engine.ts";
 import type { ExecutorRegistry } from "./executors/registry.ts";
-import type { ArtifactStore } from "./artifacts.ts";
+import type { LocalArtifacts } from "./artifacts.ts";
 import { Callbacks, type Deliver } from "./callbacks.ts";
 import { Followers } from "./followers.ts";
+import { GroupCommit } from "./group_commit.ts";
 import type { NewTask } from "./lifecycle.ts";
 import { Pruning } from "./pruning.ts";
 import type { Quota } from "./quota.ts";
-import { type Arrival, TaskStore } from "./store.ts";
+import { TaskStore } from "./store.ts";
 import {
   KEEP_TASKS,
   MAX_ATTEMPTS,
@@ -40,19 +40,13 @@ export interface TaskEngineParts {
   log: Log;
   /** The number of queued tasks that run at once, until `setWorkers` changes it. */
   workers: number;
-  artifacts: ArtifactStore;
+  artifacts: LocalArtifacts;
   deliver: Deliver;
   clock?: Clock;
   /** Returns a number from 0 up to 1, for jitter. */
   random?: () => number;
   /** Default: 10,000. */
   keep_tasks?: number;
-}
-
-interface Incoming extends Arrival {
-  /** Called in the turn of the event loop in which the record was written. */
-  written(record: TaskRecord): void;
-  failed(error: SvcError): void;
 }
 
 /** A new attempt, or the task that the same request has created before. */
@@ -77,14 +71,14 @@ export class LocalTaskEngine implements TaskEngine {
   readonly #executors: ExecutorRegistry;
   readonly #log: Log;
   readonly #clock: Clock;
+  readonly #commits: GroupCommit;
   readonly #attempts: Attempts;
-  readonly #artifacts: ArtifactStore;
+  readonly #artifacts: LocalArtifacts;
   readonly #callbacks: Callbacks;
   readonly #followers = new Followers();
   readonly #pruning: Pruning;
   #workers: number;
   #paused: boolean;
-  #incoming: Incoming[] = [];
   #cancelWake: (() => void) | undefined;
   #closing: Promise<void> | undefined;
   #closed = false;
@@ -96,8 +90,16 @@ export class LocalTaskEngine implements TaskEngine {
     this.#executors = executors;
     this.#log = log;
     this.#clock = clock;
+    this.#commits = new GroupCommit({
+      transaction: (work) => store.transaction(work),
+      onCommitted: () => this.#callbacks.pump(),
+    });
     this.#attempts = new Attempts({
-      records: store,
+      records: {
+        settle: (settlement, now) =>
+          this.#commits.add(() => store.settle([settlement], now), ([record]) => record),
+        log: (...line) => store.log(...line),
+      },
       executors,
       log,
       clock,
@@ -114,7 +116,7 @@ export class LocalTaskEngine implements TaskEngine {
       log,
       clock,
       keep: keep_tasks,
-      idle: () => this.#attempts.idle && this.#incoming.length === 0,
+      idle: () => this.#attempts.idle && this.#commits.idle,
     });
     this.#callbacks = new Callbacks({
       reports: store.callbacks,
@@ -143,7 +145,11 @@ export class LocalTaskEngine implements TaskEngine {
     const { id = newTaskId(), ...origin } = rest;
     await this.#check(request, hired);
     const task = { ...origin, id, request, hired, max_attempts };
-    return await this.#write({ ...task, mode: "queue" }, quota, (record) => record);
+    return await this.#write({ ...task, mode: "queue" }, quota, (id) => {
+      const record = this.get(id);
+      this.#pump();
+      return record;
+    });
   }
 
   async run(request: TaskRequest, options: RunOptions = {}): Promise<TaskRecord> {
@@ -158,8 +164,8 @@ export class LocalTaskEngine implements TaskEngine {
         cancelled: true,
       });
     const named = { ...task, mode: "sync", callback, client } as const;
-    const { earlier, attempt } = await this.#write<Begun>(named, quota, (record) => {
-      if (record.id !== id) return { earlier: record };
+    const { earlier, attempt } = await this.#write<Begun>(named, quota, (written) => {
+      if (written !== id) return { earlier: this.get(written) };
       const begun = this.#attempts.begin({ ...task, attempt: 1 }, false, onNote);
       if (signal?.aborted) cancel(begun);
       return { attempt: begun };
@@ -168,11 +174,10 @@ export class LocalTaskEngine implements TaskEngine {
     const onAbort = () => cancel(attempt);
     signal?.addEventListener("abort", onAbort, { once: true });
     try {
-      await attempt.settled.promise;
+      return await attempt.settled.promise ?? this.get(id);
     } finally {
       signal?.removeEventListener("abort", onAbort);
     }
-    return this.get(id);
   }
 
   async #check(request: TaskRequest, hired: boolean): Promise<void> {
@@ -180,35 +185,24 @@ export class LocalTaskEngine implements TaskEngine {
     await this.#executors.get(request.task_type).check?.(request, hired);
   }
 
-  /** Writes a task together with all others of this turn of the event loop. */
+  /** Writes a task, and calls `then` with its id in the same turn of the event loop. */
   async #write<T>(
     task: NewTask,
     quota: Quota | undefined,
-    then: (record: TaskRecord) => T,
+    then: (id: string) => T,
   ): Promise<T> {
     this.#requireOpen();
-    const { promise, resolve, reject } = Promise.withResolvers<T>();
-    const written = (record: TaskRecord) => resolve(then(record));
-    const incoming = { task, quota, written, failed: reject };
-    if (this.#incoming.push(incoming) === 1) setImmediate(() => this.#takeIncoming());
-    return await promise;
-  }
-
-  #takeIncoming(): void {
-    const incoming = this.#incoming;
-    if (incoming.length === 0) return;
-    this.#incoming = [];
     try {
-      const results = this.#store.admit(incoming, this.#clock.now());
-      incoming.forEach(({ written, failed }, n) => {
-        const result = results[n];
-        if (result instanceof SvcError) failed(result);
-        else written(result);
-      });
-    } catch (cause) {
-      for (const { failed } of incoming) failed(unwritable(cause));
+      return await this.#commits.add(
+        () => this.#store.admit([{ task, quota }], this.#clock.now()),
+        ([result]) => {
+          if (result instanceof SvcError) throw result;
+          return then(result);
+        },
+      );
+    } catch (error) {
+      throw error instanceof SvcError ? error : unwritable(error);
     }
-    this.#pump();
   }
 
   // ── looking ──────────────────────────────────────────────────────────────────────────────────
@@ -273,7 +267,6 @@ export class LocalTaskEngine implements TaskEngine {
 
   #onSettled(id: string): void {
     this.#followers.tell(id);
-    this.#callbacks.pump();
     this.#pruning.ended();
   }
 
@@ -291,6 +284,7 @@ export class LocalTaskEngine implements TaskEngine {
       throw new SvcError("conflict", `task ${id} is already ${record.status}`);
     }
     this.#onSettled(id);
+    this.#callbacks.pump();
     const record = this.get(id);
     await this.#attempts.cancel(id);
     return record;
@@ -374,7 +368,7 @@ export class LocalTaskEngine implements TaskEngine {
 
   async #close(grace_ms: number): Promise<void> {
     this.#cancelWake?.();
-    this.#takeIncoming();
+    this.#commits.flush();
     await this.#attempts.close(grace_ms);
     await this.#callbacks.close();
     await this.#pruning.close();

@@ -3,12 +3,12 @@ import { setImmediate } from "node:timers/promises";
 import { messageOf } from "../../protocol/errors.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Log } from "../../os/log.ts";
-import type { ArtifactStore } from "./artifacts.ts";
+import type { LocalArtifacts } from "./artifacts.ts";
 import type { TaskStore } from "./store.ts";
 
 interface PruningParts {
   store: Pick<TaskStore, "prune" | "has_space" | "giveBack">;
-  artifacts: Pick<ArtifactStore, "remove">;
+  artifacts: Pick<LocalArtifacts, "tasks" | "remove">;
   log: Log;
   clock: Clock;
   /** Ended tasks to keep. */
@@ -40,19 +40,33 @@ export class Pruning {
 
   /** Removes the oldest ended tasks, even if their files cannot be removed. */
   prune(): void {
-    const { store, artifacts, log, keep } = this.#parts;
+    const { store, keep } = this.#parts;
     this.#ended = 0;
-    const failed = (error: unknown) =>
-      log.warn("cannot remove old tasks", { error: messageOf(error) });
     try {
       const ids = store.prune(keep);
-      this.#removing = this.#removing.then(async () => {
-        for (const id of ids) await artifacts.remove(id).catch(failed);
-      });
+      if (ids.length > 0) this.#removing = this.#removing.then(() => this.#removeFiles(ids));
       if (store.has_space) this.#giveBackLater();
     } catch (error) {
-      failed(error);
+      this.#failed(error);
     }
+  }
+
+  /** Never rejects. */
+  async #removeFiles(ids: readonly string[]): Promise<void> {
+    const { artifacts } = this.#parts;
+    try {
+      // Most tasks have none, and a failed removal takes as long as one that finds files.
+      const having = new Set(await artifacts.tasks());
+      for (const id of ids) {
+        if (having.has(id)) await artifacts.remove(id).catch((error) => this.#failed(error));
+      }
+    } catch (error) {
+      this.#failed(error);
+    }
+  }
+
+  #failed(error: unknown): void {
+    this.#parts.log.warn("cannot remove old tasks", { error: messageOf(error) });
   }
 
   #giveBackLater(): void {

@@ -31,7 +31,7 @@ class Bench implements Disposable {
     const request = { task_type: "code", query };
     const task = { id: `t-${++this.#count}`, mode, request, hired, owner, max_attempts: 1 };
     const [result] = this.store.admit([{ task, quota }], START + at_s * 1000);
-    if (!(result instanceof SvcError)) return result;
+    if (!(result instanceof SvcError)) return this.store.get(result)!;
     return [result.details!.limit, result.details!.retry_after_s];
   }
 

@@ -96,7 +96,7 @@ for (const old of [false, true]) {
             store.giveBack();
           },
         },
-        artifacts: { remove: () => Promise.resolve() },
+        artifacts: { tasks: () => Promise.resolve([]), remove: () => Promise.resolve() },
         log,
         clock,
         keep: KEPT,

@@ -57,9 +57,11 @@ const FROM: Record<Step["kind"], readonly TaskStatus[]> = {
 export function after(task: TaskState, step: Step, now: number): Change | undefined {
   if (!FROM[step.kind].includes(task.status)) return undefined;
   const change = changeBy(task, step, new Date(now).toISOString());
-  return Object.fromEntries(
-    Object.entries(change).filter(([, value]) => value !== undefined),
-  ) as unknown as Change;
+  const given: Partial<Record<keyof Change, unknown>> = {};
+  for (const name of Object.keys(change) as (keyof Change)[]) {
+    if (change[name] !== undefined) given[name] = change[name];
+  }
+  return given as Change;
 }
 
 function changeBy(task: TaskState, step: Step, at: string): Change {

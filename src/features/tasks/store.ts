@@ -52,20 +52,25 @@ export class TaskStore {
 
   // ── changes ──────────────────────────────────────────────────────────────────────────────────
 
+  /** As {@linkcode Statements.transaction}. */
+  transaction<T>(work: () => T): T {
+    return this.#db.transaction(work);
+  }
+
   /**
    * Adds tasks in one transaction; those that do not queue start as running.
-   * @returns their records, or the earlier one of a repeated client request
+   * @returns their ids, or that of the earlier task of a repeated client request
    */
-  insert(tasks: readonly NewTask[], now: number): TaskRecord[] {
+  insert(tasks: readonly NewTask[], now: number): string[] {
     return this.#db.transaction(() => tasks.map((task) => this.#insert(task, now)));
   }
 
   /**
    * Adds tasks like {@linkcode TaskStore.insert}, except those that exceed their quota.
    *
-   * @returns for each its record, or the error
+   * @returns for each its id, or the error
    */
-  admit(arrivals: readonly Arrival[], now: number): (TaskRecord | SvcError)[] {
+  admit(arrivals: readonly Arrival[], now: number): (string | SvcError)[] {
     return this.#db.transaction(() =>
       arrivals.map(({ task, quota }) =>
         this.#earlier(task) ??
@@ -81,27 +86,33 @@ export class TaskStore {
   }
 
   /** Returns the task that the same request of a client has created before. */
-  #earlier({ client }: NewTask): TaskRecord | undefined {
-    const id = client && this.clients.taskOf(client);
-    return id === undefined ? undefined : this.get(id);
+  #earlier({ client }: NewTask): string | undefined {
+    return client && this.clients.taskOf(client);
   }
 
-  #insert(task: NewTask, now: number): TaskRecord {
+  #insert(task: NewTask, now: number): string {
     const earlier = this.#earlier(task);
     if (earlier !== undefined) return earlier;
     const { id, mode, request, hired, owner, max_attempts, timeout_ms, callback, client } = task;
-    const at = iso(now);
+    const created_at = iso(now);
+    const created: TaskState = { mode, status: "queued", attempts: 0, max_attempts, created_at };
+    const { status, attempts, started_at = null, event, detail } = mode === "queue"
+      ? { ...created, event: "enqueued", detail: request.task_type }
+      : after(created, { kind: "started" }, now)!;
     this.#db.run(
-      `INSERT INTO tasks (id, mode, status, task_type, request, created_at, attempts,
+      `INSERT INTO tasks (id, mode, status, task_type, request, created_at, started_at, attempts,
          max_attempts, timeout_ms, hired, owner)
-       VALUES (:id, :mode, 'queued', :task_type, :request, :at, 0,
+       VALUES (:id, :mode, :status, :task_type, :request, :created_at, :started_at, :attempts,
          :max_attempts, :timeout_ms, :hired, :owner)`,
       {
         id,
         mode,
+        status,
         task_type: request.task_type,
         request: JSON.stringify(request),
-        at,
+        created_at,
+        started_at,
+        attempts,
         max_attempts,
         timeout_ms: timeout_ms ?? null,
         hired: Number(hired),
@@ -110,9 +121,8 @@ export class TaskStore {
     );
     if (callback !== undefined) this.callbacks.add(id, callback);
     if (client !== undefined) this.clients.add(id, client);
-    if (mode === "queue") this.log(at, id, "enqueued", request.task_type);
-    else this.#take({ kind: "started" }, this.#state(id), now);
-    return this.get(id)!;
+    this.log(created_at, id, event, detail);
+    return id;
   }
 
   /**
@@ -167,24 +177,30 @@ export class TaskStore {
     }
   }
 
-  /** Records outcomes in one transaction, except for tasks decided otherwise meanwhile. */
-  settle(settlements: readonly Settlement[], now: number): void {
-    this.#db.transaction(() => {
-      for (const { id, attempt, outcome } of settlements) {
-        const state = this.#state(id);
-        if (state?.attempts === attempt) this.#take(outcome, state, now);
-      }
-    });
+  /**
+   * Records outcomes in one transaction, except for tasks decided otherwise meanwhile.
+   * @returns for each its task's record, or undefined
+   */
+  settle(settlements: readonly Settlement[], now: number): (TaskRecord | undefined)[] {
+    return this.#db.transaction(() =>
+      settlements.map(({ id, attempt, outcome }) => {
+        const row = this.#db.get(
+          `SELECT ${COLUMNS}, mode, max_attempts FROM tasks WHERE id = :id`,
+          { id },
+        );
+        if (row?.attempts !== attempt) return undefined;
+        const { mode: _mode, max_attempts: _max, ...columns } = row;
+        const changed = this.#take(outcome, stateOf(row), now);
+        return changed && toRecord({ ...columns, ...changed });
+      })
+    );
   }
 
   /** @returns whether this call ended the task */
   cancel(id: string, now: number): boolean {
+    const cancelled = { kind: "failed", error: "cancelled", cancelled: true } as const;
     return this.#db.transaction(() => {
-      return this.#take(
-        { kind: "failed", error: "cancelled", cancelled: true },
-        this.#state(id),
-        now,
-      );
+      return this.#take(cancelled, this.#state(id), now) !== undefined;
     });
   }
 
@@ -202,20 +218,21 @@ export class TaskStore {
     return row && stateOf(row);
   }
 
-  /** @returns false when another step came first */
-  #take(step: Step, task: StoredState | undefined, now: number): boolean {
+  /** @returns the changed columns of the record; undefined when another step came first */
+  #take(step: Step, task: StoredState | undefined, now: number): Row | undefined {
     const change = task && after(task, step, now);
-    if (change === undefined) return false;
-    const { event, detail, worker: _, cancelled = false, ...values } = change;
+    if (change === undefined) return undefined;
+    const { event, detail, worker: _, cancelled = false, not_before = 0, ...rest } = change;
+    const values = { ...UNSET, ...rest, cancelled: Number(cancelled) };
     this.#db.run(
       `UPDATE tasks SET status = :status, attempts = :attempts, started_at = :started_at,
          completed_at = :completed_at, summary = :summary, size = :size, error = :error,
          cancelled = :cancelled, extras = :extras, not_before = :not_before
-       WHERE id = :id`,
-      { ...UNSET, ...values, cancelled: Number(cancelled), id: task!.id },
+       WHERE seq = :seq`,
+      { ...values, not_before, seq: task!.seq },
     );
     this.log(iso(now), task!.id, event, detail);
-    return true;
+    return values;
   }
 
   /**
@@ -227,7 +244,8 @@ export class TaskStore {
       const rows = this.#db.all(
         `DELETE FROM tasks WHERE seq IN (
            SELECT seq FROM tasks WHERE status IN ('completed', 'failed') AND seq <= (
-             SELECT seq FROM tasks WHERE status IN ('completed', 'failed')
+             SELECT seq FROM tasks WHERE status = 'completed'
+             UNION ALL SELECT seq FROM tasks WHERE status = 'failed'
              ORDER BY seq DESC LIMIT 1 OFFSET :keep)
            AND id NOT IN (SELECT task_id FROM task_callbacks)
            ORDER BY seq LIMIT ${PRUNED_AT_ONCE})
@@ -235,11 +253,14 @@ export class TaskStore {
         { keep },
       );
       const ids = rows.map(({ id }) => id as string);
-      for (const id of ids) {
-        this.#db.run("DELETE FROM task_log WHERE task_id = :id", { id });
-        this.clients.remove(id);
-      }
       if (ids.length > 0) {
+        const removed = { ids: JSON.stringify(ids) };
+        for (const table of ["task_log", "task_clients"]) {
+          this.#db.run(
+            `DELETE FROM ${table} WHERE task_id IN (SELECT value FROM json_each(:ids))`,
+            removed,
+          );
+        }
         // Lines about the queue go together with the tasks around them.
         this.#db.run(
           `DELETE FROM task_log WHERE task_id IS NULL
@@ -376,15 +397,17 @@ const TURN = "coalesce(owner, hired)";
 type Turn = string | number;
 const BEFORE_ALL: Turn = -1;
 
-const STATE = "id, mode, status, attempts, max_attempts, created_at, started_at";
+const STATE = "seq, id, mode, status, attempts, max_attempts, created_at, started_at";
 
 interface StoredState extends TaskState {
+  seq: number;
   id: string;
 }
 
 function stateOf(row: Row): StoredState {
-  const { id, mode, status, attempts, max_attempts, created_at, started_at } = given(row);
-  return { id, mode, status, attempts, max_attempts, created_at, started_at } as StoredState;
+  const { seq, id, mode, status, attempts, max_attempts, created_at, started_at } = row;
+  const state = { seq, id, mode, status, attempts, max_attempts, created_at };
+  return { ...state, started_at: started_at ?? undefined } as StoredState;
 }
 
 const UNSET = {
@@ -394,7 +417,6 @@ const UNSET = {
   size: null,
   error: null,
   extras: null,
-  not_before: 0,
 };
 
 function toRecord({ seq: _, extras, cancelled, hired, ...row }: Row): TaskRecord {

@@ -72,6 +72,11 @@ export interface Executor {
    */
   check?(request: TaskRequest, hired: boolean): void | Promise<void>;
   /**
+   * Names what only one task at a time may work on, among all machines; undefined for most tasks.
+   * An engine of several machines asks; `run` keeps tasks of one machine apart by itself.
+   */
+  exclusive?(request: TaskRequest): Promise<string | undefined>;
+  /**
    * Runs a task and checks its result.
    * @throws {RetryableError} when another attempt may succeed; other errors fail the task
    */

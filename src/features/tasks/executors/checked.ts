@@ -7,6 +7,7 @@ export function checkedExecutors(executors: ExecutorRegistry): ExecutorRegistry 
     return {
       task_type,
       check: (request, hired) => executor.check?.(request, hired),
+      exclusive: async (request) => await executor.exclusive?.(request),
       async run(request, context) {
         await executor.check?.(request, context.hired);
         return await executor.run(request, context);

@@ -12,7 +12,7 @@ import { Semaphore } from "../../../base/semaphore.ts";
 import { commit_name, type DeployTarget } from "../../tool_servers/deploy_target.ts";
 import type { Deliverable, Effort, Executor, TaskContext, TaskRequest } from "../task.ts";
 import { textDeliverable } from "./deliverable.ts";
-import { type DeployLock, lockDeploy } from "./deploy_lock.ts";
+import { type DeployLock, lockDeploy, placeOf } from "./deploy_lock.ts";
 
 interface DeployParts {
   /** From policy.yaml. */
@@ -58,6 +58,10 @@ export function deployExecutor(parts: DeployParts): Executor {
   return {
     task_type: "deploy",
     check: (request) => void optionsOf(request, parts),
+    async exclusive(request) {
+      const { dry_run, target } = optionsOf(request, parts);
+      return dry_run ? undefined : await placeOf(target);
+    },
     async run(request, context) {
       const options = optionsOf(request, parts);
       if (options.dry_run) return dryRun(options);

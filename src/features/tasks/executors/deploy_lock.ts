@@ -46,7 +46,7 @@ export async function lockDeploy(
   target: DeployTarget,
   { signal, onWait }: Waiting,
 ): Promise<DeployLock> {
-  const path = join(dir, await keyOf(target));
+  const path = join(dir, await placeOf(target));
   let told = false;
   const pause = async () => {
     if (!told) onWait();
@@ -98,7 +98,7 @@ export async function lockDeploy(
  * two homes may set them differently and still deploy to the same place. To take two targets for
  * one only makes the second wait; to miss that they are one would let them overlap.
  */
-async function keyOf({ name, command, cwd, health_url }: DeployTarget): Promise<string> {
+export async function placeOf({ name, command, cwd, health_url }: DeployTarget): Promise<string> {
   const place = [name, command, realPathIfAny(cwd) ?? cwd, health_url];
   return (await sha256Hex(JSON.stringify(place))).slice(0, 32);
 }

@@ -11,6 +11,7 @@ export function lazyExecutor(task_type: string, load: () => Promise<Executor>): 
   return {
     task_type,
     check: async (request, hired) => await (await executor()).check?.(request, hired),
+    exclusive: async (request) => await (await executor()).exclusive?.(request),
     run: async (request, context) => await (await executor()).run(request, context),
   };
 }

@@ -6,15 +6,11 @@
  * the workflow `svc-run-<task type>`. All handlers but that one end at once, so that a new version
  * of svc takes over whatever waits.
  */
-import type * as z from "zod";
 import type { CallbackTarget } from "../callback_store.ts";
 import type { NewTask, Outcome, StartedTask } from "../lifecycle.ts";
 import type { Quota } from "../quota.ts";
 import type { TaskLogEntry, TaskRecord } from "../task.ts";
-import type { storedTaskSchema } from "./stored_task.ts";
-
-/** A task as its object keeps it. */
-export type StoredTask = z.output<ReturnType<typeof storedTaskSchema>>;
+import type { StoredTask } from "./stored_task.ts";
 
 /** Why a task is not accepted: the fields of an `SvcError`. */
 export interface Refused {
@@ -34,6 +30,7 @@ export interface Run extends StartedTask {
 /** The process that an attempt belongs to. */
 export interface Holder {
   process: string;
+  machine: string;
   /** Its name in records. */
   worker: string;
 }
@@ -131,6 +128,17 @@ export interface QueueState {
   lines: Omit<TaskLogEntry, "seq">[];
 }
 
+/** An attempt that wants to work on a target alone. */
+export interface Taker {
+  task_id: string;
+  run: number;
+  machine: string;
+}
+
+export interface Held extends Taker {
+  left?: true;
+}
+
 /** The state of an attempt whose process has lost its connection to Restate. */
 export interface Orphan {
   beats: number;
@@ -192,8 +200,10 @@ export interface Api {
   };
   /** Lets one deploy of a target run at a time. */
   "svc-target": {
-    take(input: { task_id: string; run: number }): { held_by?: string };
-    free(input: { task_id: string; run: number }): void;
+    /** Takes it, or says who has it. */
+    take(input: Taker): { held?: Held };
+    /** @param input `left`: the attempt's process has died, and what it started may still run */
+    free(input: Taker & { left: boolean }): void;
   };
 }
 
@@ -208,6 +218,11 @@ export function runService(task_type: string): string {
 
 export function runKey({ id, run }: { id: string; run: number }): string {
   return `${id}.${run}`;
+}
+
+/** The key of the object `svc-orphan` for an attempt that a process has taken. */
+export function orphanKey(run: { id: string; run: number }, { process }: Holder): string {
+  return `${runKey(run)}.${process}`;
 }
 
 export type Result<S extends keyof Api, H extends keyof Api[S]> = Api[S][H] extends

@@ -33,10 +33,10 @@ import {
   type TaskRequest,
   TIMEOUT_MS,
 } from "../task.ts";
-import { type Entry, PAGE_TASKS, QUEUE_KEY, type QueueState, type StoredTask } from "./api.ts";
+import { type Entry, PAGE_TASKS, QUEUE_KEY, type QueueState } from "./api.ts";
 import type { Ingress } from "./ingress.ts";
 import { requestKey } from "./request_key.ts";
-import { storedTaskSchema } from "./stored_task.ts";
+import { type StoredTask, storedTaskSchema } from "./stored_task.ts";
 
 export interface RestateEngineParts {
   ingress: Ingress;

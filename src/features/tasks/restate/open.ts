@@ -42,7 +42,6 @@ export async function openOnRestate(parts: RestateParts): Promise<TaskEngine> {
     slots,
     task_types,
     identity_keys: config.restate_public_keys,
-    worker: `${Deno.hostname()}/${Deno.pid}`,
     onStep,
     deliver,
   });

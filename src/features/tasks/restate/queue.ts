@@ -4,7 +4,7 @@
  * The ids of waiting tasks are kept in parts, so that a step changes little however many wait.
  */
 import { type Cost, refusalOf } from "../quota.ts";
-import { KEEP_TASKS, type TaskRecord } from "../task.ts";
+import { KEEP_TASKS } from "../task.ts";
 import {
   type Dropped,
   type Enter,
@@ -75,7 +75,7 @@ export interface Effects {
 type Who = Pick<Enter, "hired" | "owner">;
 
 const PART_IDS = 100;
-const FRESH_MAX = 24;
+const FRESH_MAX = 12;
 /** Larger records are read from their task. */
 const RECORD_CHARS_MAX = 4_000;
 const LINES_MAX = 50;

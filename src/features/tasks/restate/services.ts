@@ -1,13 +1,11 @@
 /** The services of a worker, as Restate's SDK defines them. */
 import {
-  type Context,
   createEndpointHandler,
   handlers,
   object,
   type ObjectContext,
   type ObjectSharedContext,
   RestatePromise,
-  serde,
   workflow,
   type WorkflowContext,
   type WorkflowSharedContext,
@@ -20,13 +18,17 @@ import {
   type Api,
   type Args,
   type Entry,
+  type Held,
+  type Holder,
   type Orphan,
+  orphanKey,
   QUEUE_KEY,
-  type Result,
   type Run,
-  runKey,
   runService,
+  type Settled,
+  type Taker,
 } from "./api.ts";
+import { call, send } from "./calls.ts";
 import { emptyQueue, Queue, type QueueData } from "./queue.ts";
 import type { Runs } from "./runs.ts";
 import { taskHandlers } from "./task_object.ts";
@@ -59,68 +61,9 @@ const OPTIONS = {
   },
 };
 
-/** Calls a handler of an object and waits for its result. */
-export function call<S extends keyof Api, H extends keyof Api[S] & string>(
-  ctx: Context,
-  service: S,
-  key: string,
-  method: H,
-  ...[parameter = null]: Args<S, H> | []
-): RestatePromise<Awaited<Result<S, H>>> {
-  return ctx.genericCall({
-    service,
-    key,
-    method,
-    parameter: parameter as unknown,
-    inputSerde: serde.json,
-    outputSerde: serde.json,
-  }) as RestatePromise<Awaited<Result<S, H>>>;
-}
-
-/** Calls a handler of an object without waiting; calls of one handler arrive in order. */
-export function send<S extends keyof Api, H extends keyof Api[S] & string>(
-  ctx: Context,
-  service: S,
-  key: string,
-  method: H,
-  parameter: Args<S, H>[0] | null,
-  delay_ms?: number,
-): void {
-  ctx.genericSend({
-    service,
-    key,
-    method,
-    parameter: parameter as unknown,
-    inputSerde: serde.json,
-    delay: delay_ms,
-  });
-}
-
-/** Starts an attempt. */
-export function sendRun(ctx: Context, run: Run): void {
-  ctx.genericSend({
-    service: runService(run.request.task_type),
-    key: runKey(run),
-    method: "run",
-    parameter: run as unknown,
-    inputSerde: serde.json,
-  });
-}
-
-/** Stops an attempt. */
-export function sendCancel(
-  ctx: Context,
-  task_type: string,
-  run: { id: string; run: number },
-): void {
-  ctx.genericSend({
-    service: runService(task_type),
-    key: runKey(run),
-    method: "cancel",
-    parameter: null as unknown,
-    inputSerde: serde.json,
-  });
-}
+/** How long an attempt waits before it asks again for its target, or lets another machine try. */
+const TARGET_MS = 1_000;
+const MOVE_MS = 5_000;
 
 /** Returns the function that answers Restate's requests. */
 export function restateHandler(
@@ -133,6 +76,7 @@ export function restateHandler(
       object({ name: "svc-queue", handlers: queueHandlers(), options: OPTIONS }),
       object({ name: "svc-page", handlers: pageHandlers(), options: OPTIONS }),
       object({ name: "svc-request", handlers: requestHandlers(), options: OPTIONS }),
+      object({ name: "svc-target", handlers: targetHandlers(), options: OPTIONS }),
       object({ name: "svc-orphan", handlers: orphanHandlers(), options: OPTIONS }),
       ...task_types.map((task_type) =>
         workflow({
@@ -269,36 +213,95 @@ function orphanHandlers() {
   };
 }
 
+function targetHandlers() {
+  const same = (a: Taker, b: Taker) => a.task_id === b.task_id && a.run === b.run;
+  return {
+    async take(ctx: ObjectContext, { task_id, run, machine }: Taker): Promise<{ held?: Held }> {
+      const taker = { task_id, run, machine };
+      const held = await ctx.get<Held>("held");
+      // What a dead process has left is on its machine, where a lock of that machine waits for it.
+      const free = held === null || same(held, taker) || (held.left && held.machine === machine);
+      if (!free) return { held };
+      ctx.set("held", taker);
+      return {};
+    },
+    async free(ctx: ObjectContext, { left, ...taker }: Taker & { left: boolean }) {
+      const held = await ctx.get<Held>("held");
+      if (held === null || !same(held, taker)) return;
+      if (left) ctx.set("held", { ...held, left });
+      else ctx.clear("held");
+    },
+  };
+}
+
 /** The handlers of one attempt. */
 function runHandlers({ runs }: ServiceParts) {
   return {
-    async run(ctx: WorkflowContext, input: Run) {
+    async run(ctx: WorkflowContext, input: Run): Promise<Settled> {
       // The process that writes this has the attempt; another one waits for it, or finds it lost.
-      const held = await ctx.run("holder", () => runs.hold());
       const { attemptCompletedSignal: over } = ctx.request();
-      const work = ctx.run("attempt", () => runs.outcome(input, held, over));
-      const cancelled = ctx.promise<true>("cancelled").get();
-      const first = await RestatePromise.race([
-        work.map((outcome) => ({ outcome })),
-        cancelled.map(() => ({ outcome: undefined })),
-      ]);
-      if (first.outcome === undefined) {
-        await ctx.run("stop", () => runs.stop(input));
-        // If another process has it, that one learns it with its next sign of life.
-        send(ctx, "svc-orphan", ctx.key, "give_up", {});
-        return { ended: true, run: input.run };
-      }
+      runs.called(input, over);
+      const held = await ctx.run("holder", () => runs.hold(input, over));
+      const target = input.request.task_type === "deploy"
+        ? await ctx.run("target", () => runs.target(input))
+        : null;
+      const ended = target === null
+        ? await attempt(ctx, input, held)
+        : await alone(ctx, target, input, held);
       runs.forget(input);
+      if (ended === undefined) return { ended: true, run: input.run };
       return await call(ctx, "svc-task", input.id, "settle", {
         now: await ctx.date.now(),
         run: input.run,
-        outcome: first.outcome,
+        outcome: ended,
         worker: held.worker,
-        lost: first.outcome.kind === "lost" ? held.process : undefined,
+        lost: ended.kind === "lost" ? held.process : undefined,
       });
     },
     async cancel(ctx: WorkflowSharedContext) {
       await ctx.promise<true>("cancelled").resolve(true);
     },
   };
+
+  /** Returns how it ended; undefined when it was cancelled. */
+  async function attempt(ctx: WorkflowContext, input: Run, held: Holder, target?: string) {
+    const { attemptCompletedSignal: over } = ctx.request();
+    const ended = await orCancelled(ctx, ctx.run("attempt", () => runs.outcome(input, held, over)));
+    const here = ended !== undefined ||
+      // If another process has it, that one learns it with its next sign of life.
+      await ctx.run("stop", () => runs.stop(input));
+    if (ended === undefined) send(ctx, "svc-orphan", orphanKey(input, held), "give_up", {});
+    else runs.forget(input);
+    if (target !== undefined) {
+      const taker = { task_id: input.id, run: input.run, machine: held.machine };
+      send(ctx, "svc-target", target, "free", { ...taker, left: !here || ended?.kind === "lost" });
+    }
+    return ended;
+  }
+
+  /** Runs an attempt when no other one works on its target. */
+  async function alone(ctx: WorkflowContext, target: string, input: Run, held: Holder) {
+    const taker = { task_id: input.id, run: input.run, machine: held.machine };
+    for (let waited = false;; waited = true) {
+      const { held: other } = await call(ctx, "svc-target", target, "take", taker);
+      if (other === undefined) return await attempt(ctx, input, held, target);
+      if (!waited) {
+        const text = other.left
+          ? `waits for ${other.machine}, where a dead worker may have left a command running`
+          : `waits for task ${other.task_id}, which works on the same target`;
+        const note = { now: await ctx.date.now(), run: input.run, text };
+        send(ctx, "svc-task", input.id, "note", note);
+      }
+      const wait_ms = other.left ? MOVE_MS : TARGET_MS;
+      if (await orCancelled(ctx, ctx.sleep(wait_ms).map(() => true)) === undefined) return;
+      // Perhaps that machine takes it next time.
+      if (other.left) return { kind: "returned", reason: `for ${other.machine}` } as const;
+    }
+  }
+}
+
+/** Waits for a result; undefined when the attempt is cancelled first. */
+async function orCancelled<T>(ctx: WorkflowContext, work: RestatePromise<T>) {
+  const cancelled = ctx.promise<true>("cancelled").get();
+  return await RestatePromise.race([work.map((it) => it), cancelled.map(() => undefined)]);
 }

@@ -5,7 +5,6 @@ import { DETAIL_MAX, type NewTask } from "../lifecycle.ts";
 import { newTaskSchema } from "../queued_schemas.ts";
 import { taskSchema } from "../schemas.ts";
 import type { TaskLogEntry } from "../task.ts";
-import type { StoredTask } from "./api.ts";
 
 export const storedTaskSchema = () =>
   z.object({
@@ -17,6 +16,9 @@ export const storedTaskSchema = () =>
       "When the next attempt is due, in milliseconds since 1970",
     ),
   });
+
+/** A task as its object keeps it. */
+export type StoredTask = z.output<ReturnType<typeof storedTaskSchema>>;
 
 export type Line = Omit<TaskLogEntry, "seq" | "task_id">;
 

@@ -6,22 +6,22 @@ import {
   TerminalError,
 } from "@restatedev/restate-sdk";
 import type { CallbackTarget } from "../callback_store.ts";
-import { afterTry } from "../callbacks.ts";
+import { afterTry, type Deliver } from "../callbacks.ts";
 import { DETAIL_MAX } from "../lifecycle.ts";
 import { bytesOf } from "../quota.ts";
 import type { Step } from "../states.ts";
 import { CALLBACKS_MAX, hasEnded, type TaskLogEntry } from "../task.ts";
-import { type Api, type Args, type Move, QUEUE_KEY, type StoredTask } from "./api.ts";
+import { type Api, type Args, type Move, QUEUE_KEY } from "./api.ts";
 import { requestKey } from "./request_key.ts";
-import { call, send, sendCancel, sendRun, type ServiceParts } from "./services.ts";
-import { type Line, queued, stepped } from "./stored_task.ts";
+import { call, send, sendCancel, sendRun } from "./calls.ts";
+import { type Line, queued, stepped, type StoredTask } from "./stored_task.ts";
 
 type Input<H extends keyof Api["svc-task"]> = Args<"svc-task", H>[0];
 
 /** How many lines are stored together. */
 const LINES_AT_ONCE = 50;
 
-export function taskHandlers({ deliver }: Pick<ServiceParts, "deliver">) {
+export function taskHandlers({ deliver }: { deliver?: Deliver }) {
   return {
     async add(ctx: ObjectContext, { now, task: asked, quota }: Input<"add">) {
       const earlier = await stored(ctx);

@@ -1,0 +1,173 @@
+/**
+ * Tasks on Restate while servers, workers, front doors and the ways between them fail. SVC_SCALE=1
+ * takes 2,000 tasks and every line of the table; without it about 60 tasks and the quick ones.
+ */
+import { assertEquals } from "@std/assert";
+import { delay } from "@std/async";
+import { type Asked, Bench, type Found } from "../support/restate_bench.ts";
+import { has_restate } from "../support/restate.ts";
+import { can_run_svc } from "../support/svc.ts";
+
+const ignore = !can_run_svc || !has_restate || Deno.build.os !== "linux";
+const FULL = !ignore && Deno.env.get("SVC_SCALE") === "1";
+const ONLY = ignore ? undefined : Deno.env.get("SVC_LINE");
+/** Of so many tasks one is waited for by its client. */
+const WAITED_FOR = 10;
+const PATIENCE_MS = 180_000;
+const SMALL_TASKS = 12;
+const FULL_TASKS = 118;
+
+interface Line {
+  name: string;
+  /** Whether it is also in the small form. */
+  quick?: true;
+  /** Whether tasks may be begun again. */
+  reruns?: true;
+  /** What happens once tasks run. */
+  fault(bench: Bench): Promise<void>;
+}
+
+/** How long something fails. It is the fault itself, not a wait for something. */
+const lasting = delay;
+
+async function outage(bench: Bench, ms: number): Promise<void> {
+  await bench.server.kill();
+  await lasting(ms);
+  await bench.server.start();
+}
+
+async function frozen(part: { freeze(): void; thaw(): void }, ms: number): Promise<void> {
+  part.freeze();
+  await lasting(ms);
+  part.thaw();
+}
+
+async function cutOff({ machines: [machine] }: Bench, way: "to" | "from" | "both", ms: number) {
+  machine.cut(way);
+  await lasting(ms);
+  machine.mend();
+}
+
+const LINES: Line[] = [
+  { name: "nothing fails", fault: async () => {} },
+  {
+    name: "the server is killed and starts again",
+    quick: true,
+    fault: (bench) => outage(bench, 0),
+  },
+  { name: "the server is away for 1 s", fault: (bench) => outage(bench, 1_000) },
+  { name: "the server is away for 4 s", fault: (bench) => outage(bench, 4_000) },
+  { name: "the server is away for 9 s", fault: (bench) => outage(bench, 9_000) },
+  { name: "the server is away for 60 s", fault: (bench) => outage(bench, 60_000) },
+  {
+    name: "the server is frozen for 2 s",
+    quick: true,
+    fault: ({ server }) => frozen(server, 2_000),
+  },
+  { name: "the server is frozen for 30 s", fault: ({ server }) => frozen(server, 30_000) },
+  {
+    name: "a worker is killed, and another starts",
+    quick: true,
+    reruns: true,
+    async fault({ machines: [machine] }) {
+      await machine.kill();
+      await machine.start();
+    },
+  },
+  {
+    name: "a worker is frozen for 4 s",
+    fault: ({ machines: [{ worker }] }) => frozen(worker, 4_000),
+  },
+  {
+    name: "a worker is frozen for 25 s",
+    reruns: true,
+    fault: ({ machines: [{ worker }] }) => frozen(worker, 25_000),
+  },
+  {
+    name: "a worker is cut off for 4 s",
+    quick: true,
+    fault: (bench) => cutOff(bench, "both", 4_000),
+  },
+  {
+    name: "a worker is cut off for 25 s",
+    reruns: true,
+    fault: (bench) => cutOff(bench, "both", 25_000),
+  },
+  {
+    name: "the server cannot reach a worker for 25 s",
+    fault: (bench) => cutOff(bench, "to", 25_000),
+  },
+  {
+    name: "a worker cannot reach the server for 25 s",
+    fault: (bench) => cutOff(bench, "from", 25_000),
+  },
+  {
+    name: "a front door is killed, and starts again",
+    quick: true,
+    fault: (bench) => bench.restartDoor(0),
+  },
+  {
+    name: "a worker is told to stop, and another starts",
+    quick: true,
+    async fault({ machines: [machine] }) {
+      assertEquals(await machine.stop(), 0);
+      await machine.start();
+    },
+  },
+];
+
+/** Asks for tasks, and lets something fail once some of them run. */
+async function runLine(bench: Bench, line: Line, count: number): Promise<Found> {
+  const before = bench.witness.acts().size;
+  const asking: Promise<Asked>[] = [];
+  const askAll = (async () => {
+    for (let n = 0; n < count; n++) {
+      const task = bench.ask({ waits: n % WAITED_FOR === WAITED_FOR - 1 });
+      asking.push(task);
+      if (n % 10 === 9) await Promise.race([task, delay(200)]);
+    }
+  })();
+  while (bench.witness.acts().size < before + Math.min(count / 4, 9)) await delay(20);
+  await line.fault(bench);
+  await askAll;
+  const asked = await Promise.all(asking);
+  await bench.ended(asked, PATIENCE_MS);
+  return await bench.check(asked, line.reruns ?? false);
+}
+
+Deno.test({
+  name: "tasks on Restate end once, and each attempt acts once, whatever fails",
+  ignore,
+  async fn(t) {
+    await using bench = await Bench.start(3);
+    const lines = LINES.filter(({ name, quick }) => ONLY ? name.includes(ONLY) : FULL || quick);
+    const rows: string[] = [];
+    for (const line of lines) {
+      await t.step(line.name, async () => {
+        const began = performance.now();
+        const found = await runLine(bench, line, FULL ? FULL_TASKS : SMALL_TASKS);
+        const took = ((performance.now() - began) / 1000).toFixed(0);
+        const { tasks, runs, attempts, ...violations } = found;
+        const wrong = Object.values(violations).reduce((sum, it) => sum + it, 0);
+        rows.push(`| ${line.name} | ${tasks} | ${runs} | ${attempts} | ${took} s | ${wrong} |`);
+        assertEquals(
+          violations,
+          { stuck: 0, failed: 0, ends: 0, effects: 0, reruns: 0, callbacks: 0 },
+        );
+      });
+    }
+    console.log(rows.join("\n"));
+    await t.step("nothing is left over", async () => {
+      const end = performance.now() + PATIENCE_MS;
+      while ((await bench.calls()).length > 0 && performance.now() < end) await delay(200);
+      assertEquals(await bench.calls(), []);
+      const { busy, counts } = await bench.queue();
+      const completed = bench.asked;
+      assertEquals({ busy, counts }, {
+        busy: 0,
+        counts: { queued: 0, running: 0, completed, failed: 0 },
+      });
+      assertEquals(bench.reports.unsigned, 0);
+    });
+  },
+});

@@ -1,7 +1,6 @@
 /** Both task engines with executors that a test controls, for the tests that both must pass. */
 import { assert } from "@std/assert";
 import { deadline, delay } from "@std/async";
-import { toText } from "@std/streams";
 import type { Log } from "../../src/os/log.ts";
 import { LocalArtifacts } from "../../src/features/tasks/artifacts.ts";
 import type { CallbackTarget } from "../../src/features/tasks/callback_store.ts";
@@ -15,13 +14,9 @@ import { openRestateWorker } from "../../src/features/tasks/restate/worker.ts";
 import type { Deliverable, TaskContext, TaskRequest } from "../../src/features/tasks/task.ts";
 import { SvcError } from "../../src/protocol/errors.ts";
 import { freePort } from "./free_port.ts";
-import { endProcess } from "./processes.ts";
-import { hasProgram } from "./programs.ts";
+import { RestateServer } from "./restate.ts";
 import { MemoryLog, TempDir } from "./sessions.ts";
 import { openTestDb } from "./state_db.ts";
-
-/** Whether a restate-server is installed, and may be started. */
-export const has_restate = hasProgram("restate-server");
 
 /** A test that waits for what never comes fails. */
 export const PATIENCE_MS = 30_000;
@@ -36,7 +31,7 @@ export interface HeldAttempt extends TaskContext {
 /** An engine in a temporary directory, and what its executors are doing. */
 export abstract class EngineBench implements AsyncDisposable {
   readonly log = new MemoryLog();
-  readonly dir = new TempDir();
+  readonly dir: TempDir;
   /** Of the executor `manual`, in the order of their starts. */
   readonly held: HeldAttempt[] = [];
   /** Whether `manual` stops when it is told to. */
@@ -49,10 +44,12 @@ export abstract class EngineBench implements AsyncDisposable {
   /** How many queued tasks run at once, until `setWorkers` changes it. */
   readonly workers: number;
   readonly executors: ExecutorRegistry;
-  readonly artifacts = new LocalArtifacts(this.dir.join("artifacts"));
+  readonly artifacts: LocalArtifacts;
 
-  protected constructor(workers: number) {
+  protected constructor(workers: number, dir = new TempDir()) {
     this.workers = workers;
+    this.dir = dir;
+    this.artifacts = new LocalArtifacts(dir.join("artifacts"));
     this.executors = new ExecutorRegistry([
       { task_type: "manual", run: (request, context) => this.#hold(request, context) },
       {
@@ -206,14 +203,14 @@ export class RestateBench extends EngineBench {
   /** Of the worker, the same each time. */
   readonly #port = freePort();
 
-  private constructor(workers: number, server: RestateServer) {
-    super(workers);
+  private constructor(workers: number, dir: TempDir, server: RestateServer) {
+    super(workers, dir);
     this.#server = server;
   }
 
   static async open(workers: number): Promise<RestateBench> {
-    const dir = Deno.makeTempDirSync({ prefix: "svc-restate-" });
-    const bench = new RestateBench(workers, await RestateServer.start(dir));
+    const dir = new TempDir();
+    const bench = new RestateBench(workers, dir, await RestateServer.start(dir.mkdir("restate")));
     await bench.open();
     return bench;
   }
@@ -228,7 +225,7 @@ export class RestateBench extends EngineBench {
       executors,
       artifacts,
       log,
-      worker: "bench",
+      machine: "bench",
       hostname: "127.0.0.1",
       port: this.#port,
       slots: workers,
@@ -237,7 +234,7 @@ export class RestateBench extends EngineBench {
       deliver,
       random: () => 0,
     });
-    if (is_new) await this.#server.register(`http://127.0.0.1:${this.#port}`);
+    if (is_new) await this.#admin("deployments", { uri: `http://127.0.0.1:${this.#port}` });
     this.engine = new RestateTaskEngine({ ingress, executors, artifacts, log });
     // It announces its slots once it is registered.
     if (workers > 0) {
@@ -251,79 +248,13 @@ export class RestateBench extends EngineBench {
   }
 
   async garble(id: string): Promise<void> {
-    await this.#server.setState("svc-task", id, { task: { garbage: true } });
+    const bytes = [...new TextEncoder().encode(JSON.stringify({ garbage: true }))];
+    const new_state = { task: bytes };
+    await this.#admin("services/svc-task/state", { object_key: id, new_state });
   }
 
-  protected async end(): Promise<void> {
-    await this.close();
-    await this.#server[Symbol.asyncDispose]();
-  }
-}
-
-class RestateServer implements AsyncDisposable {
-  readonly url: string;
-  readonly #admin: string;
-  readonly #dir: string;
-  readonly #child: Deno.ChildProcess;
-  readonly #log: Promise<string>;
-
-  private constructor(dir: string, ingress: number, admin: number) {
-    this.#dir = dir;
-    this.url = `http://127.0.0.1:${ingress}`;
-    this.#admin = `http://127.0.0.1:${admin}`;
-    this.#child = new Deno.Command("restate-server", {
-      args: ["--base-dir", dir, "--no-logo", "--listen-mode", "tcp", "--bind-ip", "127.0.0.1"],
-      env: {
-        RESTATE_DISABLE_TELEMETRY: "true",
-        RESTATE_BIND_PORT: String(freePort()),
-        RESTATE_INGRESS__BIND_PORT: String(ingress),
-        RESTATE_ADMIN__BIND_PORT: String(admin),
-        RESTATE_DEFAULT_NUM_PARTITIONS: "4",
-      },
-      stdin: "null",
-      stdout: "piped",
-      stderr: "null",
-    }).spawn();
-    this.#log = toText(this.#child.stdout);
-  }
-
-  /** Starts one on free ports, and waits until it answers. @param dir where it keeps its data */
-  static async start(dir: string): Promise<RestateServer> {
-    const server = new RestateServer(dir, freePort(), freePort());
-    for (const url of [`${server.url}/restate/health`, `${server.#admin}/health`]) {
-      for (const end = Date.now() + PATIENCE_MS;; await delay(20)) {
-        const ok = await fetch(url).then(async (it) => {
-          await it.body?.cancel();
-          return it.ok;
-        }, () => false);
-        if (ok) break;
-        if (Date.now() < end) continue;
-        await server[Symbol.asyncDispose]();
-        throw new Error(`restate-server did not start: ${await server.#log}`);
-      }
-    }
-    return server;
-  }
-
-  async register(uri: string): Promise<void> {
-    await this.#post("deployments", { uri });
-  }
-
-  /** Replaces the state of an object. */
-  async setState(
-    service: string,
-    object_key: string,
-    state: Record<string, unknown>,
-  ): Promise<void> {
-    const bytes = (value: unknown) => [...new TextEncoder().encode(JSON.stringify(value))];
-    const new_state = Object.fromEntries(
-      Object.entries(state).map(([name, value]) => [name, bytes(value)]),
-    );
-    await this.#post(`services/${service}/state`, { object_key, new_state });
-  }
-
-  async #post(path: string, input: unknown): Promise<void> {
-    const response = await fetch(`${this.#admin}/${path}`, {
+  async #admin(path: string, input: unknown): Promise<void> {
+    const response = await fetch(`${this.#server.admin_url}/${path}`, {
       method: "POST",
       headers: { "content-type": "application/json" },
       body: JSON.stringify(input),
@@ -332,10 +263,9 @@ class RestateServer implements AsyncDisposable {
     assert(response.ok, `${path}: ${response.status} ${text}`);
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await endProcess(this.#child, "SIGKILL");
-    await this.#log;
-    await Deno.remove(this.#dir, { recursive: true });
+  protected async end(): Promise<void> {
+    await this.close();
+    await this.#server[Symbol.asyncDispose]();
   }
 }
 

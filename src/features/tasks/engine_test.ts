@@ -1,7 +1,8 @@
 /** Both engines pass the same tests; what differs on purpose is named here. */
 import { granted } from "../../../tests/support/permissions.ts";
 import { testTaskEngine } from "../../../tests/support/task_engine_suite.ts";
-import { has_restate, LocalBench, RestateBench } from "../../../tests/support/task_engines.ts";
+import { has_restate } from "../../../tests/support/restate.ts";
+import { LocalBench, RestateBench } from "../../../tests/support/task_engines.ts";
 
 testTaskEngine({
   name: "local",
@@ -23,7 +24,7 @@ testTaskEngine({
   leaks: "node:http2 keeps a timer for the date header",
   open: (workers) => RestateBench.open(workers),
   traits: {
-    worker: "bench",
+    worker: `bench/${Deno.pid}`,
     waited_for: "resumed",
     waited_for_attempts: 3,
     stuck_keeps_worker: false,

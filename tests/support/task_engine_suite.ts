@@ -246,12 +246,12 @@ export function testTaskEngine({ name: engine_name, ignore, leaks, traits, open 
     const { engine } = bench;
     const records = await Promise.all(
       Array.from(
-        { length: 120 },
+        { length: 40 },
         (_, n) => engine.enqueue({ task_type: "echo", description: `${n}` }, { owner: `${n % 7}` }),
       ),
     );
-    await bench.counts({ completed: 120, queued: 0, running: 0, busy: 0, failed: 0 });
-    for (const { id } of records.slice(0, 20)) {
+    await bench.counts({ completed: 40, queued: 0, running: 0, busy: 0, failed: 0 });
+    for (const { id } of records) {
       assertEquals(await bench.events(id), ["enqueued", "started", "completed"]);
     }
   }, 8);
@@ -722,24 +722,24 @@ export function testTaskEngine({ name: engine_name, ignore, leaks, traits, open 
     const { engine } = bench;
     await engine.pause();
     const ids: string[] = [];
-    for (let n = 0; n < 5; n++) {
-      const more = await Promise.all(Array.from({ length: 50 }, () => bench.enqueue()));
+    for (let n = 0; n < 4; n++) {
+      const more = await Promise.all(Array.from({ length: 30 }, () => bench.enqueue()));
       ids.push(...more);
       // At once: what was accepted is listed.
       const { tasks } = await engine.list({ limit: 1000 });
       assertEquals(new Set(tasks.map(({ id }) => id)).size, ids.length);
     }
-    await Promise.all(ids.slice(0, 130).map((id) => engine.cancel(id)));
+    await Promise.all(ids.slice(0, 70).map((id) => engine.cancel(id)));
     const seen: string[] = [];
     let cursor: string | undefined;
     do {
-      const page = await engine.list({ limit: 70, cursor, state: "failed" });
+      const page = await engine.list({ limit: 30, cursor, state: "failed" });
       seen.push(...page.tasks.map(({ id }) => id));
       cursor = page.next_cursor;
     } while (cursor !== undefined);
-    assertEquals(new Set(seen), new Set(ids.slice(0, 130)));
-    assertEquals(seen.length, 130);
-    await bench.counts({ failed: 130, queued: 120 });
+    assertEquals(new Set(seen), new Set(ids.slice(0, 70)));
+    assertEquals(seen.length, 70);
+    await bench.counts({ failed: 70, queued: 50 });
   });
 
   test("a client's tasks are listed by change, filtered and page by page", async (bench) => {

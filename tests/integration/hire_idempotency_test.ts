@@ -10,11 +10,11 @@ import { join } from "@std/path";
 import { ListTasksRequest, Role } from "@a2a-js/sdk";
 import { eventually, exists } from "../contract/shared.ts";
 import { a2aClient, ask, toSend } from "../support/a2a.ts";
-import { Hire, type HireRequest, shellTarget, TOKENS, writePolicy } from "../support/hire.ts";
+import { type Hire, type HireRequest, shellTarget, TOKENS, writePolicy } from "../support/hire.ts";
+import { ENGINES, type HireYard, testEngines } from "../support/hire_engines.ts";
 import { Site } from "../support/site.ts";
-import { can_run_svc, Place } from "../support/svc.ts";
+import type { Place } from "../support/svc.ts";
 
-const ignore = !can_run_svc;
 const PATIENCE_MS = 60_000;
 const ASYNC = { prefer: "respond-async" };
 
@@ -25,12 +25,16 @@ function held(target: string) {
 
 /** A place with deployments that count their starts, and wait until they are let go. */
 class Yard implements AsyncDisposable {
-  readonly place = new Place();
+  readonly hiring: HireYard;
+  readonly place: Place;
   readonly site = new Site(() => new Response("ok"));
-  readonly dir = this.place.mkdir("deploy");
+  readonly dir: string;
   readonly held = held("a");
 
-  constructor() {
+  constructor(hiring: HireYard) {
+    this.hiring = hiring;
+    this.place = hiring.place;
+    this.dir = this.place.mkdir("deploy");
     const line = "echo begun >>begun; while [ ! -f go ]; do sleep 0.05; done";
     const health_url = `${this.site.origin}/`;
     // A target has one deployment at a time.
@@ -40,7 +44,7 @@ class Yard implements AsyncDisposable {
   }
 
   serve(): Promise<Hire> {
-    return Hire.serve(this.place, { args: ["--allow-private"] });
+    return this.hiring.serve({ args: ["--allow-private"] });
   }
 
   /** How often the deployment has begun. */
@@ -66,7 +70,6 @@ class Yard implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.letGo();
     await this.site[Symbol.asyncDispose]();
-    await this.place[Symbol.asyncDispose]();
   }
 }
 
@@ -76,15 +79,15 @@ function post(hire: Hire, key: string, body: unknown, more: HireRequest = {}) {
   return hire.request("POST", "/api/task", { body, ...more, headers });
 }
 
-function test(name: string, fn: (yard: Yard) => Promise<void>): void {
-  Deno.test({
-    name,
-    ignore,
-    async fn() {
-      await using yard = new Yard();
-      await fn(yard);
-    },
-  });
+function test(
+  name: string,
+  fn: (yard: Yard) => Promise<void>,
+  engines: typeof ENGINES | ["local"] = ["local"],
+): void {
+  testEngines(name, async (hiring) => {
+    await using yard = new Yard(hiring);
+    await fn(yard);
+  }, { engines });
 }
 
 test("twenty equal requests at once are one task, also after a SIGKILL", async (yard) => {
@@ -121,25 +124,29 @@ test("twenty equal requests at once are one task, also after a SIGKILL", async (
   yard.letGo();
   const { status, json } = await waiting;
   assertEquals([status, json.id, json.status], [200, id, "completed"], json.error);
-});
+}, ENGINES);
 
-test("a key with another body is a conflict; the form of the JSON does not matter", async (yard) => {
-  await using hire = await yard.serve();
-  const { json: { id } } = await post(hire, "k-1", yard.held, { headers: ASYNC });
-  const { extra, effort, query, task_type } = yard.held;
-  const turned = JSON.stringify({ extra, effort, query, task_type }, null, 2);
-  for (const key of ["k-1", '"k-1"']) {
-    const same = await post(hire, key, undefined, { text: turned, headers: ASYNC });
-    assertEquals([same.status, same.json.id], [202, id]);
-  }
-  for (const headers of [ASYNC, {}]) {
-    const refused = await post(hire, "k-1", { ...yard.held, query: "stop" }, { headers });
-    assertEquals([refused.status, refused.json.error.code], [409, "conflict"]);
-    assertStringIncludes(refused.json.error.message, `"k-1" belongs to task ${id}`);
-    assertStringIncludes(refused.json.error.hint, "a new key");
-  }
-  assertEquals(await yard.tasks(), 1);
-});
+test(
+  "a key with another body is a conflict; the form of the JSON does not matter",
+  async (yard) => {
+    await using hire = await yard.serve();
+    const { json: { id } } = await post(hire, "k-1", yard.held, { headers: ASYNC });
+    const { extra, effort, query, task_type } = yard.held;
+    const turned = JSON.stringify({ extra, effort, query, task_type }, null, 2);
+    for (const key of ["k-1", '"k-1"']) {
+      const same = await post(hire, key, undefined, { text: turned, headers: ASYNC });
+      assertEquals([same.status, same.json.id], [202, id]);
+    }
+    for (const headers of [ASYNC, {}]) {
+      const refused = await post(hire, "k-1", { ...yard.held, query: "stop" }, { headers });
+      assertEquals([refused.status, refused.json.error.code], [409, "conflict"]);
+      assertStringIncludes(refused.json.error.message, `"k-1" belongs to task ${id}`);
+      assertStringIncludes(refused.json.error.hint, "a new key");
+    }
+    assertEquals(await yard.tasks(), 1);
+  },
+  ENGINES,
+);
 
 test("an invalid key is refused; a refused request does not use up its key", async (yard) => {
   await using hire = await yard.serve();
@@ -155,37 +162,41 @@ test("an invalid key is refused; a refused request does not use up its key", asy
   assertEquals(status, 202);
 });
 
-test("clients that wait with one key wait for one task, and one that leaves cancels nothing", async (yard) => {
-  await using hire = await yard.serve();
-  const first = new AbortController();
-  const leaving = post(hire, "k-1", yard.held, { signal: first.signal });
-  await yard.begun();
-  const staying = [1, 2, 3].map(() => post(hire, "k-1", yard.held));
-  // A refusal does not count as a client that waits.
-  assertEquals((await post(hire, "k-1", { ...yard.held, query: "stop" })).status, 409);
-  // The requests before this one have arrived: each is answered only at the end.
-  const other = await post(hire, "k-2", held("b"), { headers: ASYNC });
-  await yard.begun(2);
-  first.abort();
-  await assertRejects(() => leaving);
-  // The daemon has noticed that the client left once it cancels the task of another that did.
-  const second = new AbortController();
-  const control = post(hire, "k-3", held("c"), { signal: second.signal });
-  await yard.begun(3);
-  second.abort();
-  await assertRejects(() => control);
-  const cancelled = async () => (await post(hire, "k-3", held("c"))).json.cancelled;
-  assertEquals(await cancelled(), true, "the task that nobody waits for");
+test(
+  "clients that wait with one key wait for one task, and one that leaves cancels nothing",
+  async (yard) => {
+    await using hire = await yard.serve();
+    const first = new AbortController();
+    const leaving = post(hire, "k-1", yard.held, { signal: first.signal });
+    await yard.begun();
+    const staying = [1, 2, 3].map(() => post(hire, "k-1", yard.held));
+    // A refusal does not count as a client that waits.
+    assertEquals((await post(hire, "k-1", { ...yard.held, query: "stop" })).status, 409);
+    // The requests before this one have arrived: each is answered only at the end.
+    const other = await post(hire, "k-2", held("b"), { headers: ASYNC });
+    await yard.begun(2);
+    first.abort();
+    await assertRejects(() => leaving);
+    // The daemon has noticed that the client left once it cancels the task of another that did.
+    const second = new AbortController();
+    const control = post(hire, "k-3", held("c"), { signal: second.signal });
+    await yard.begun(3);
+    second.abort();
+    await assertRejects(() => control);
+    const cancelled = async () => (await post(hire, "k-3", held("c"))).json.cancelled;
+    assertEquals(await cancelled(), true, "the task that nobody waits for");
 
-  yard.letGo();
-  const answers = await Promise.all(staying);
-  assertEquals(new Set(answers.map(({ json }) => json.id)).size, 1);
-  for (const { status, json } of answers) {
-    assertEquals([status, json.status, json.attempts], [200, "completed", 1], json.error);
-  }
-  assertNotEquals(answers[0].json.id, other.json.id);
-  assertEquals([await yard.tasks(), yard.starts()], [3, 3]);
-});
+    yard.letGo();
+    const answers = await Promise.all(staying);
+    assertEquals(new Set(answers.map(({ json }) => json.id)).size, 1);
+    for (const { status, json } of answers) {
+      assertEquals([status, json.status, json.attempts], [200, "completed", 1], json.error);
+    }
+    assertNotEquals(answers[0].json.id, other.json.id);
+    assertEquals([await yard.tasks(), yard.starts()], [3, 3]);
+  },
+  ENGINES,
+);
 
 test("a task that was also promised with 202 goes on without its waiting client", async (yard) => {
   await using hire = await yard.serve();
@@ -205,7 +216,7 @@ test("a task that was also promised with 202 goes on without its waiting client"
   yard.letGo();
   const { json } = await post(hire, "k-1", yard.held);
   assertEquals([json.id, json.status], [promised.json.id, "completed"], json.error);
-});
+}, ENGINES);
 
 test("curl retries a request with a key and gets the same task", async (yard) => {
   await using hire = await yard.serve();
@@ -251,4 +262,4 @@ test("a message id of A2A decides alone, and collides with no key", async (yard)
   assertEquals(new Set(listed.tasks.map((it) => it.id)), new Set([id, other]));
   const task = await client.getTask({ tenant: "", id: keyed.json.id });
   assertEquals([task.contextId, task.history], [keyed.json.id, []]);
-});
+}, ENGINES);

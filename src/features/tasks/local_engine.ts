@@ -221,7 +221,8 @@ export class LocalTaskEngine implements TaskEngine {
       );
     }
     const before = cursor === undefined ? undefined : Number(cursor);
-    const { tasks, next } = this.#open().list({ state, limit, before });
+    const { tasks, next, unread } = this.#open().list({ state, limit, before });
+    for (const { message } of unread) this.#log.warn(message);
     return { tasks, next_cursor: next?.toString() };
   }
 
@@ -262,7 +263,19 @@ export class LocalTaskEngine implements TaskEngine {
 
   listOf(query: ClientQuery): ClientTaskPage {
     const { ids, ...page } = this.#open().clients.list(query);
-    return { ...page, tasks: ids.map((id) => this.get(id)) };
+    const tasks = ids.map((id) => this.#find(id)).filter((it) => it !== undefined);
+    return { ...page, tasks };
+  }
+
+  /** Returns a task; undefined if it cannot be read. */
+  #find(id: string): TaskRecord | undefined {
+    try {
+      return this.get(id);
+    } catch (error) {
+      if (!(error instanceof SvcError) || error.code !== "internal") throw error;
+      this.#log.warn(error.message);
+      return undefined;
+    }
   }
 
   #onSettled(id: string): void {

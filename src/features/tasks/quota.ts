@@ -16,6 +16,9 @@ const LATER_S = 3_600;
 /** The owner's tasks; without tokens, all hired ones. */
 const WHOSE = "hired = 1 AND (:owner IS NULL OR owner = :owner)";
 
+/** Those of a task that cannot be read do not count, and refuse no other. */
+const EXTRAS = "iif(json_valid(extras), extras, '{}')";
+
 /** What an owner uses. */
 export interface Usage {
   count(status: "queued" | "running"): number;
@@ -86,14 +89,14 @@ export function storedUsage(db: Statements, owner: string | null, now: number): 
     bytes: () =>
       db.get(
         `SELECT coalesce(sum(length(CAST(request AS BLOB)) + (
-           SELECT coalesce(sum(value ->> 'size'), 0) FROM json_each(extras, '$.artifacts'))), 0) AS n
+           SELECT coalesce(sum(value ->> 'size'), 0) FROM json_each(${EXTRAS}, '$.artifacts'))), 0) AS n
          FROM tasks WHERE ${WHOSE}`,
         { owner },
       )!.n as number,
     costs: () =>
       db.all(
-        `SELECT completed_at AS at, extras ->> '$.usage.usd' AS usd FROM tasks
-         WHERE completed_at > :since AND extras ->> '$.usage.usd' > 0 AND ${WHOSE}
+        `SELECT completed_at AS at, ${EXTRAS} ->> '$.usage.usd' AS usd FROM tasks
+         WHERE completed_at > :since AND ${EXTRAS} ->> '$.usage.usd' > 0 AND ${WHOSE}
          ORDER BY completed_at`,
         { owner, since: new Date(now - DAY_MS).toISOString() },
       ).map(({ at, usd }) => ({ at: Date.parse(at as string), usd: usd as number })),

@@ -4,7 +4,7 @@
  */
 import type { DatabaseSync } from "node:sqlite";
 import { given, type Row, Statements } from "../../os/statements.ts";
-import type { SvcError } from "../../protocol/errors.ts";
+import { messageOf, SvcError } from "../../protocol/errors.ts";
 import { CallbackStore } from "./callback_store.ts";
 import { ClientStore } from "./client_store.ts";
 import { DETAIL_MAX, type NewTask, type Settlement, type StartedTask } from "./lifecycle.ts";
@@ -28,9 +28,12 @@ const PAGES_AT_ONCE = 256;
 /** A database of an older svc is rewritten at once, so only if little of it is in use. */
 const REWRITTEN_BYTES_MAX = 16 * 1024 * 1024;
 
+/** One that cannot be read must not make a list fail. */
+const REQUEST = "iif(json_valid(request), request, '{}')";
+
 const COLUMNS = "seq, id, status, task_type, created_at, started_at, completed_at, summary, " +
-  "size, error, cancelled, attempts, extras, hired, request ->> 'effort' AS effort, " +
-  "substr(coalesce(request ->> 'description', request ->> 'query'), 1, 300) AS subject";
+  `size, error, cancelled, attempts, extras, hired, ${REQUEST} ->> 'effort' AS effort,
+   substr(coalesce(${REQUEST} ->> 'description', ${REQUEST} ->> 'query'), 1, 300) AS subject`;
 
 export class TaskStore {
   readonly #db: Statements;
@@ -136,20 +139,36 @@ export class TaskStore {
   claim(now: number, horizon_ms: number): StartedTask | undefined {
     return this.#db.transaction(() => {
       this.#wakeDue(now, horizon_ms);
-      const row = this.#oldestAfter(this.#last_turn) ?? this.#oldestAfter(BEFORE_ALL);
-      if (row === undefined) return undefined;
-      this.#last_turn = row.turn as Turn;
-      const state = stateOf(row);
-      this.#take({ kind: "started" }, state, now);
-      return {
-        id: state.id,
-        request: JSON.parse(row.request as string),
-        hired: row.hired === 1,
-        attempt: state.attempts + 1,
-        max_attempts: state.max_attempts,
-        timeout_ms: row.timeout_ms === null ? undefined : row.timeout_ms as number,
-      };
+      while (true) {
+        const row = this.#oldestAfter(this.#last_turn) ?? this.#oldestAfter(BEFORE_ALL);
+        if (row === undefined) return undefined;
+        this.#last_turn = row.turn as Turn;
+        const started = this.#begin(row, now);
+        if (started !== undefined) return started;
+      }
     });
+  }
+
+  /** Starts an attempt; a task that cannot be read fails, so that others get their turn. */
+  #begin(row: Row, now: number): StartedTask | undefined {
+    const state = stateOf(row);
+    let request: StartedTask["request"];
+    try {
+      request = JSON.parse(row.request as string);
+    } catch (error) {
+      const unread = `cannot read its request: ${messageOf(error)}`;
+      this.#take({ kind: "failed", error: unread }, state, now);
+      return undefined;
+    }
+    this.#take({ kind: "started" }, state, now);
+    return {
+      id: state.id,
+      request,
+      hired: row.hired === 1,
+      attempt: state.attempts + 1,
+      max_attempts: state.max_attempts,
+      timeout_ms: row.timeout_ms === null ? undefined : row.timeout_ms as number,
+    };
   }
 
   /**
@@ -338,10 +357,14 @@ export class TaskStore {
     return toRecord(rest);
   }
 
-  /** Newest first; `next` is where the next page begins. */
+  /**
+   * Newest first; `next` is where the next page begins.
+   *
+   * @returns `unread`: why tasks are missing that cannot be read
+   */
   list(
     { state, limit, before }: { state?: TaskStatus; limit: number; before?: number },
-  ): { tasks: TaskRecord[]; next?: number } {
+  ): { tasks: TaskRecord[]; next?: number; unread: SvcError[] } {
     const rows = this.#db.all(
       `SELECT ${COLUMNS} FROM tasks WHERE seq < :before
        ${state === undefined ? "" : "AND status = :state"} ORDER BY seq DESC LIMIT :limit`,
@@ -353,7 +376,17 @@ export class TaskStore {
     );
     const page = rows.slice(0, limit);
     const next = rows.length > limit ? page.at(-1)?.seq as number : undefined;
-    return { tasks: page.map(toRecord), next };
+    const tasks: TaskRecord[] = [];
+    const unread: SvcError[] = [];
+    for (const row of page) {
+      try {
+        tasks.push(toRecord(row));
+      } catch (error) {
+        if (!(error instanceof SvcError)) throw error;
+        unread.push(error);
+      }
+    }
+    return { tasks, next, unread };
   }
 
   counts(): Record<TaskStatus, number> {
@@ -419,13 +452,22 @@ const UNSET = {
   extras: null,
 };
 
+/** @throws {SvcError} internal for one that cannot be read */
 function toRecord({ seq: _, extras, cancelled, hired, ...row }: Row): TaskRecord {
   return {
     ...given(row),
-    ...(extras === null ? {} : JSON.parse(extras as string)),
+    ...(extras === null ? {} : extrasOf(row.id as string, extras as string)),
     ...(cancelled === 1 ? { cancelled: true } : {}),
     ...(hired === 1 ? { hired: true } : {}),
   } as TaskRecord;
+}
+
+function extrasOf(id: string, extras: string): Partial<TaskRecord> {
+  try {
+    return JSON.parse(extras);
+  } catch (error) {
+    throw new SvcError("internal", `cannot read task ${id}: extras: ${messageOf(error)}`);
+  }
 }
 
 function iso(now: number): string {

@@ -80,6 +80,12 @@ export interface Move extends At {
   lost?: string;
 }
 
+/** A task had ended when its turn came. */
+export interface Missed extends At {
+  id: string;
+  turn: string;
+}
+
 export interface Dropped {
   page: number;
   /** How many tasks were on it. */
@@ -145,7 +151,7 @@ export interface Api {
     add(input: At & { task: NewTask; quota?: Quota }): { task: StoredTask } | { refused: Refused };
     get(): StoredTask | null;
     /** The queue gives it a turn. */
-    granted(input: At): void;
+    granted(input: At & { turn: string }): void;
     /** A wait before another attempt is over. */
     due(input: At & { run: number }): void;
     settle(input: Settle): Settled;
@@ -165,6 +171,7 @@ export interface Api {
   "svc-queue": {
     enter(input: Enter): Entered;
     move(input: Move): void;
+    missed(input: Missed): void;
     settings(input: At & { paused?: boolean; workers?: number }): void;
     /** A worker says that it runs; 0 slots: it stops. */
     announce(input: At & { process: string; slots: number }): void;

@@ -80,19 +80,19 @@ export class RestateTaskEngine implements TaskEngine {
   // ── taking tasks ─────────────────────────────────────────────────────────────────────────────
 
   async enqueue(request: TaskRequest, options: EnqueueOptions = {}): Promise<TaskRecord> {
-    const { max_attempts = MAX_ATTEMPTS, hired = false, id, quota, ...origin } = options;
+    const { max_attempts = MAX_ATTEMPTS, hired = false, quota, ...rest } = options;
+    const { id = newTaskId(), ...origin } = rest;
     const task = { ...origin, request, hired, max_attempts, mode: "queue" as const };
     return (await this.#add(task, id, quota)).record;
   }
 
   run(request: TaskRequest, options: RunOptions = {}): Promise<TaskRecord> {
-    const { onNote, signal, timeout_ms = TIMEOUT_MS, hired = false, id, quota, ...origin } =
-      options;
+    const { onNote, signal, timeout_ms = TIMEOUT_MS, hired = false, quota, ...rest } = options;
+    const { id = newTaskId(), ...origin } = rest;
     const task = { ...origin, request, hired, timeout_ms, max_attempts: MAX_ATTEMPTS };
     const running = (async () => {
       const stored = await this.#add({ ...task, mode: "sync" }, id, quota);
-      const earlier = id !== undefined && stored.record.id !== id;
-      if (earlier || hasEnded(stored.record)) return stored.record;
+      if (stored.record.id !== id || hasEnded(stored.record)) return stored.record;
       return await this.#endOf(stored, { signal, timeout_ms, onNote });
     })().finally(() => this.#waiting.delete(running));
     this.#waiting.add(running);
@@ -102,7 +102,7 @@ export class RestateTaskEngine implements TaskEngine {
   /** Adds a task; for a repeated client request, returns the earlier one. */
   async #add(
     { client, ...rest }: Omit<NewTask, "id">,
-    given: string | undefined,
+    fresh: string,
     quota: Quota | undefined,
   ): Promise<StoredTask> {
     if (this.#stopping.signal.aborted) {
@@ -110,7 +110,6 @@ export class RestateTaskEngine implements TaskEngine {
     }
     const { request, hired } = rest;
     await this.#parts.executors.get(request.task_type).check?.(request, hired);
-    const fresh = given ?? newTaskId();
     const id = client === undefined ? fresh : await this.#claim(fresh, client);
     const task: NewTask = { ...rest, id, client };
     const added = await this.#ingress.call("svc-task", id, "add", {
@@ -243,11 +242,14 @@ export class RestateTaskEngine implements TaskEngine {
     }
   }
 
-  /** Returns the record of an entry; undefined if the task is gone, or cannot be read. */
   async #recordOf({ id, record }: Entry): Promise<TaskRecord | undefined> {
-    if (record !== undefined) return record;
+    return record ?? (await this.#find(id))?.record;
+  }
+
+  /** Returns a task; undefined if it is gone, or cannot be read. */
+  async #find(id: string): Promise<StoredTask | undefined> {
     try {
-      return (await this.#require(id)).record;
+      return await this.#require(id);
     } catch (error) {
       if (!(error instanceof SvcError)) throw error;
       if (error.code === "internal") this.#parts.log.warn(error.message);
@@ -285,7 +287,8 @@ export class RestateTaskEngine implements TaskEngine {
     const ended = hasEnded(await this.get(id));
     const over = AbortSignal.any([signal, this.#closed.signal]);
     let after = since_seq;
-    while (!over.aborted) {
+    while (!signal.aborted) {
+      this.#requireOpen();
       for (const line of await this.#linesAfter(id, after)) {
         after = line.seq;
         yield line;
@@ -311,7 +314,7 @@ export class RestateTaskEngine implements TaskEngine {
   }
 
   async client(id: string): Promise<TaskClient | undefined> {
-    return (await this.#require(id)).task.client;
+    return (await this.#find(id))?.task.client;
   }
 
   /** Reads all tasks of the client's token, because those that changed last may be anywhere. */
@@ -322,11 +325,9 @@ export class RestateTaskEngine implements TaskEngine {
     const found: { place: string; record: TaskRecord }[] = [];
     for await (const batch of this.#entries(undefined, PAGE_TASKS * PAGES_AT_ONCE)) {
       const own = batch.filter((entry) => entry.turn === turn);
-      const tasks = await Promise.all(
-        own.map(({ id }) => this.#ingress.call("svc-task", id, "get")),
-      );
+      const tasks = await Promise.all(own.map(({ id }) => this.#find(id)));
       for (const stored of tasks) {
-        if (stored === null || !fits(stored, query)) continue;
+        if (stored === undefined || !fits(stored, query)) continue;
         const { record } = stored;
         found.push({ place: `${changedAt(record)}_${record.id}`, record });
       }
@@ -350,7 +351,8 @@ export class RestateTaskEngine implements TaskEngine {
   // ── steering ─────────────────────────────────────────────────────────────────────────────────
 
   async cancel(id: string): Promise<TaskRecord> {
-    this.#requireOpen();
+    const earlier = await this.get(id);
+    if (earlier.cancelled) return earlier;
     const input = { now: this.#clock.now(), error: "cancelled", cancelled: true as const };
     const { task, changed } = await this.#ingress.call("svc-task", id, "fail", input);
     if (task === null) throw noSuchTask(id, false);
@@ -374,7 +376,8 @@ export class RestateTaskEngine implements TaskEngine {
 
   async callbacks(id: string): Promise<CallbackTarget[]> {
     await this.get(id);
-    return await this.#ingress.call("svc-task", id, "callbacks");
+    const callbacks = await this.#ingress.call("svc-task", id, "callbacks");
+    return callbacks.sort((a, b) => a.id < b.id ? -1 : 1);
   }
 
   async removeCallback(id: string, callback_id: string): Promise<void> {

@@ -16,6 +16,8 @@ export interface IngressOptions {
   url: string;
   /** Sent as a bearer token. */
   key?: string;
+  /** Default: 20 s. */
+  answer_ms?: number;
 }
 
 /** How long a handler may take, which includes that no worker is there for a while. */
@@ -28,8 +30,10 @@ const RETRY_AFTER_S = 5;
 export class Ingress {
   readonly #url: string;
   readonly #headers: Record<string, string>;
+  readonly #answer_ms: number;
 
-  constructor({ url, key }: IngressOptions) {
+  constructor({ url, key, answer_ms = ANSWER_MS }: IngressOptions) {
+    this.#answer_ms = answer_ms;
     this.#url = url.replace(/\/+$/, "");
     this.#headers = key === undefined ? {} : { authorization: `Bearer ${key}` };
   }
@@ -46,7 +50,7 @@ export class Ingress {
     ...[input = null]: Args<S, H> | []
   ): Promise<Awaited<Result<S, H>>> {
     const path = `${service}/${encodeURIComponent(object_key)}/${handler}`;
-    const response = await this.#post(path, input, AbortSignal.timeout(ANSWER_MS));
+    const response = await this.#post(path, input, AbortSignal.timeout(this.#answer_ms));
     return response as Awaited<Result<S, H>>;
   }
 
@@ -80,7 +84,7 @@ export class Ingress {
 
   /** Returns the services that workers have registered. @throws {SvcError} unavailable. */
   async services(): Promise<string[]> {
-    const health = await this.#get("restate/health", AbortSignal.timeout(ANSWER_MS));
+    const health = await this.#get("restate/health", AbortSignal.timeout(this.#answer_ms));
     return (health as { services?: string[] }).services ?? [];
   }
 
@@ -103,7 +107,7 @@ export class Ingress {
       const late = error instanceof DOMException && error.name === "TimeoutError";
       throw unavailable(
         late
-          ? `no worker answered Restate within ${ANSWER_MS / 1000} s`
+          ? `no worker answered Restate within ${this.#answer_ms / 1000} s`
           : this.#says(explainFetch(error)),
         late
           ? "start a worker with `svc task worker`, or look at those that run"

@@ -10,6 +10,7 @@ import {
   type Enter,
   type Entered,
   type Entry,
+  type Missed,
   type Move,
   PAGE_TASKS,
   type QueueState,
@@ -64,9 +65,9 @@ export interface Parts {
 /** What a step starts elsewhere. */
 export interface Effects {
   /** Gives a waiting task its turn. */
-  grant(id: string): void;
-  /** Moves entries to their page. */
-  put(page: number, entries: Entry[]): void;
+  grant(id: string, turn: string): void;
+  /** Moves entries to their page. Until that is done, they are still shown from here. */
+  put(page: number, entries: Entry[]): Promise<void>;
   /** Removes a page, if all of its tasks have ended. */
   drop(page: number): void;
 }
@@ -115,7 +116,7 @@ export class Queue {
     }
     const seq = data.next_seq++;
     owner.bytes += bytes;
-    this.#show({ seq, id, turn: turnOf(who), bytes });
+    await this.#show({ seq, id, turn: turnOf(who), bytes });
     if (mode === "sync") {
       this.#count(owner, "running", 1);
       return { seq, granted: true };
@@ -123,9 +124,9 @@ export class Queue {
     this.#count(owner, "queued", 1);
     await this.#append(who, id);
     let granted = false;
-    await this.#pump(now, (next) => {
+    await this.#pump(now, (next, turn) => {
       if (next === id) granted = true;
-      else this.#effects.grant(next);
+      else this.#effects.grant(next, turn);
     });
     return { seq, granted };
   }
@@ -141,13 +142,25 @@ export class Queue {
     if (from === "running" || to === "ended") {
       this.#count(owner, from === "running" ? "running" : "queued", -1);
     }
-    if (to === "ended") this.#end(owner, move);
+    if (to === "ended") await this.#end(owner, move);
     else if (from === "running") this.#count(owner, "queued", 1);
     if (to === "line") await this.#append(who, id);
     await this.#pump(now, this.#effects.grant);
   }
 
-  #end(owner: Owner, { id, seq, record, hired, owner: key, now }: Move): void {
+  /** Takes back the turn of a task that ended in line, while its turn was on its way. */
+  async missed({ id, turn, now }: Missed): Promise<void> {
+    const data = this.#data;
+    const owner = this.#ownerOf(turn);
+    this.#count(owner, "running", -1);
+    // Its end has counted it as one that waits.
+    this.#count(owner, "queued", 1);
+    data.busy--;
+    data.gone = data.gone.filter((it) => it !== id);
+    await this.#pump(now, this.#effects.grant);
+  }
+
+  async #end(owner: Owner, { id, seq, record, hired, owner: key, now }: Move) {
     const data = this.#data;
     const { artifacts = [], usage } = record ?? {};
     const ended_as = record?.status === "completed" ? "completed" : "failed";
@@ -164,7 +177,7 @@ export class Queue {
     data.counts[ended_as]++;
     const small = record !== undefined && JSON.stringify(record).length <= RECORD_CHARS_MAX;
     const turn = turnOf({ hired, owner: key });
-    this.#show({ seq, id, turn, bytes, ended: ended_as, record: small ? record : undefined });
+    await this.#show({ seq, id, turn, bytes, ended: ended_as, record: small ? record : undefined });
     const ended = data.counts.completed + data.counts.failed;
     if (ended > this.#keep && ended % DROP_EVERY === 0) this.#effects.drop(pageOf(data.oldest_seq));
   }
@@ -232,7 +245,7 @@ export class Queue {
   }
 
   /** Gives turns to as many tasks as there are free workers. Owners take turns. */
-  async #pump(now: number, grant: (id: string) => void): Promise<void> {
+  async #pump(now: number, grant: Effects["grant"]): Promise<void> {
     const data = this.#data;
     const slots = this.#slots(now);
     while (!data.paused && data.busy < slots) {
@@ -249,7 +262,7 @@ export class Queue {
       this.#count(owner, "queued", -1);
       this.#count(owner, "running", 1);
       data.busy++;
-      grant(id);
+      grant(id, turn);
     }
   }
 
@@ -276,7 +289,11 @@ export class Queue {
   }
 
   #owner(who: Who): Owner {
-    return this.#data.owners[turnOf(who)] ??= {
+    return this.#ownerOf(turnOf(who));
+  }
+
+  #ownerOf(turn: string): Owner {
+    return this.#data.owners[turn] ??= {
       head: 0,
       tail: 0,
       queued: 0,
@@ -292,14 +309,14 @@ export class Queue {
   }
 
   /** Shows a task in lists. */
-  #show(entry: Entry): void {
+  async #show(entry: Entry): Promise<void> {
     const data = this.#data;
     const earlier = data.fresh.findIndex(({ seq }) => seq === entry.seq);
     if (earlier < 0) data.fresh.push(entry);
     else data.fresh[earlier] = { ...entry, bytes: entry.bytes + data.fresh[earlier].bytes };
     if (data.fresh.length < FRESH_MAX) return;
     for (const [page, entries] of Map.groupBy(data.fresh, ({ seq }) => pageOf(seq))) {
-      this.#effects.put(page, entries);
+      await this.#effects.put(page, entries);
     }
     data.fresh = [];
   }

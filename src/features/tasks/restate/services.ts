@@ -115,8 +115,8 @@ function queueHandlers() {
         else ctx.set(name, ids);
       },
     }, {
-      grant: (id) => send(ctx, "svc-task", id, "granted", { now }),
-      put: (page, entries) => send(ctx, "svc-page", String(page), "put", { entries }),
+      grant: (id, turn) => send(ctx, "svc-task", id, "granted", { now, turn }),
+      put: (page, entries) => call(ctx, "svc-page", String(page), "put", { entries }),
       drop: (page) => send(ctx, "svc-page", String(page), "drop", null),
     });
     const result = await take(queue);
@@ -128,6 +128,8 @@ function queueHandlers() {
     enter: (ctx: ObjectContext, it: Input<"enter">) =>
       step(ctx, it.now, (queue) => queue.enter(it)),
     move: (ctx: ObjectContext, it: Input<"move">) => step(ctx, it.now, (queue) => queue.move(it)),
+    missed: (ctx: ObjectContext, it: Input<"missed">) =>
+      step(ctx, it.now, (queue) => queue.missed(it)),
     settings: (ctx: ObjectContext, it: Input<"settings">) =>
       step(ctx, it.now, (queue) => queue.set(it)),
     announce: (ctx: ObjectContext, it: Input<"announce">) =>
@@ -137,7 +139,9 @@ function queueHandlers() {
     state: handlers.object.shared(async (ctx: ObjectSharedContext, { now }: Input<"state">) => {
       const data = await ctx.get<QueueData>("queue") ?? emptyQueue();
       const none = { get: () => Promise.resolve(null), set() {} };
-      return new Queue(data, none, { grant() {}, put() {}, drop() {} }).state(now);
+      return new Queue(data, none, { grant() {}, put: () => Promise.resolve(), drop() {} }).state(
+        now,
+      );
     }),
   };
 }

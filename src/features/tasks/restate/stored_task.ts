@@ -53,7 +53,7 @@ export function stepped(
     stored: {
       ...stored,
       run: stored.run + (step.kind === "started" ? 1 : 0),
-      not_before,
+      not_before: not_before || undefined,
       record: { ...record, ...fields, ...JSON.parse(extras) },
     },
     line: { at: new Date(now).toISOString(), event, detail: detail?.slice(0, DETAIL_MAX) },

@@ -1,5 +1,10 @@
 /** The handlers of the object `svc-task`: one task, its log and its callbacks. */
-import { handlers, type ObjectContext, type ObjectSharedContext } from "@restatedev/restate-sdk";
+import {
+  handlers,
+  type ObjectContext,
+  type ObjectSharedContext,
+  TerminalError,
+} from "@restatedev/restate-sdk";
 import type { CallbackTarget } from "../callback_store.ts";
 import { afterTry, type Deliver } from "../callbacks.ts";
 import { DETAIL_MAX } from "../lifecycle.ts";
@@ -38,12 +43,13 @@ export function taskHandlers({ deliver }: { deliver?: Deliver }) {
       return { task: await begin(ctx, task, now) };
     },
 
-    get: handlers.object.shared(stored),
+    get: handlers.object.shared((ctx: ObjectSharedContext) => ctx.get<StoredTask>("task")),
 
-    async granted(ctx: ObjectContext, { now }: Input<"granted">) {
-      const task = await stored(ctx);
-      if (task?.record.status === "queued") await begin(ctx, task, now);
-      else if (task !== null) leave(ctx, task, { now, from: "running", to: "ended" });
+    async granted(ctx: ObjectContext, { now, turn }: Input<"granted">) {
+      const task = await ctx.get<StoredTask>("task");
+      // One that cannot be read must not keep a worker from others.
+      if (isReadable(task) && task.record.status === "queued") await begin(ctx, task, now);
+      else send(ctx, "svc-queue", QUEUE_KEY, "missed", { id: ctx.key, turn, now });
     },
 
     async due(ctx: ObjectContext, { now, run }: Input<"due">) {
@@ -64,7 +70,10 @@ export function taskHandlers({ deliver }: { deliver?: Deliver }) {
         await end(ctx, next, now, "running", lost);
         return { ended: true, run };
       }
-      if (task.task.mode === "sync" && outcome.kind !== "retry") {
+      if (task.task.mode === "sync") {
+        if (lost !== undefined) {
+          send(ctx, "svc-queue", QUEUE_KEY, "announce", { now, process: lost, slots: 0 });
+        }
         // Its client waits for it.
         return { ended: false, run: (await begin(ctx, next, now)).run };
       }
@@ -155,7 +164,9 @@ export function taskHandlers({ deliver }: { deliver?: Deliver }) {
     const next = (await take(ctx, task, { kind: "started" }, now))!;
     const { task: { id, mode, request, hired, max_attempts, timeout_ms }, run, record } = next;
     const attempt = record.attempts;
-    sendRun(ctx, { id, run, mode, request, hired, attempt, max_attempts, timeout_ms });
+    // Who waits is told of a failure at once; another attempt follows only if the worker died.
+    const last = mode === "sync" ? attempt : max_attempts;
+    sendRun(ctx, { id, run, mode, request, hired, attempt, max_attempts: last, timeout_ms });
     return next;
   }
 
@@ -175,7 +186,12 @@ export function taskHandlers({ deliver }: { deliver?: Deliver }) {
     from: Move["from"],
     lost?: string,
   ): Promise<void> {
-    leave(ctx, task, { now, from, to: "ended", record: task.record, lost });
+    const move = { now, from, to: "ended" as const, record: task.record, lost };
+    const { mode, hired } = task.task;
+    if (hired && (mode === "sync" || from !== "running")) {
+      // Its quota no longer counts it when the client, once answered, asks again.
+      await call(ctx, "svc-queue", QUEUE_KEY, "move", { ...moveOf(ctx, task), ...move });
+    } else leave(ctx, task, move);
     for (const { id } of await callbacks(ctx)) {
       send(ctx, "svc-task", ctx.key, "deliver", { id, tries: 0 });
     }
@@ -184,10 +200,14 @@ export function taskHandlers({ deliver }: { deliver?: Deliver }) {
 
 function leave(
   ctx: ObjectContext,
-  { seq, task: { mode, hired, owner } }: StoredTask,
+  task: StoredTask,
   move: Pick<Move, "now" | "from" | "to" | "record" | "lost">,
 ): void {
-  send(ctx, "svc-queue", QUEUE_KEY, "move", { id: ctx.key, seq, mode, hired, owner, ...move });
+  send(ctx, "svc-queue", QUEUE_KEY, "move", { ...moveOf(ctx, task), ...move });
+}
+
+function moveOf(ctx: ObjectContext, { seq, task: { mode, hired, owner } }: StoredTask) {
+  return { id: ctx.key, seq, mode, hired, owner };
 }
 
 async function say(ctx: ObjectContext, task_id: string, lines: Line[]): Promise<void> {
@@ -204,7 +224,14 @@ async function callbacks(ctx: ObjectSharedContext): Promise<CallbackTarget[]> {
 }
 
 async function stored(ctx: ObjectSharedContext): Promise<StoredTask | null> {
-  return await ctx.get<StoredTask>("task");
+  const task = await ctx.get<StoredTask>("task");
+  if (task === null || isReadable(task)) return task;
+  throw new TerminalError(`cannot read task ${ctx.key}`);
+}
+
+/** Whether this version has stored it, or another that stores the same. */
+function isReadable(task: Partial<StoredTask> | null): task is StoredTask {
+  return task?.record !== undefined && task.task !== undefined;
 }
 
 function at(now: number): string {

@@ -1,10 +1,11 @@
 /** A worker: serves the tasks' services to Restate on a port, and runs attempts. */
-import { createServer, type Http2Server } from "node:http2";
+import { deadline, delay } from "@std/async";
+import { createServer, type Http2Server, type ServerHttp2Session } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { messageOf, SvcError } from "../../../protocol/errors.ts";
 import type { Log } from "../../../os/log.ts";
 import type { Deliver } from "../callbacks.ts";
-import { QUEUE_KEY } from "./api.ts";
+import { QUEUE_KEY, runService } from "./api.ts";
 import type { Ingress } from "./ingress.ts";
 import { Runs, type RunsParts } from "./runs.ts";
 import { restateHandler } from "./services.ts";
@@ -34,7 +35,9 @@ export interface RestateWorker {
 }
 
 const ANNOUNCE_MS = 30_000;
-const ANNOUNCE_AGAIN_MS = 1_000;
+const ANNOUNCE_AGAIN_MS = 250;
+/** How long a worker that stops waits until Restate knows it, and for its last answers. */
+const FAREWELL_MS = 2_000;
 
 /** Starts a worker. @throws {SvcError} conflict when the port is taken. */
 export async function openRestateWorker(parts: RestateWorkerParts): Promise<RestateWorker> {
@@ -42,13 +45,24 @@ export async function openRestateWorker(parts: RestateWorkerParts): Promise<Rest
   const runs = new Runs(parts);
   const handler = restateHandler({ ...parts, runs });
   let stopping = false;
+  let answering = 0;
   // Not Deno.serve, which delays small packets by 40 ms (no TCP_NODELAY).
   const server = createServer((request, response) => {
-    if (stopping && request.url.startsWith("/invoke/")) {
+    // The rest is still answered: the ends of its own attempts need it.
+    if (stopping && request.url.startsWith(`/invoke/${runService("")}`)) {
       // Restate asks again, and a balancer passes it on to another worker.
       response.writeHead(503);
       response.end();
-    } else handler(request, response);
+      return;
+    }
+    answering++;
+    response.once("close", () => answering--);
+    handler(request, response);
+  });
+  const sessions = new Set<ServerHttp2Session>();
+  server.on("session", (session) => {
+    sessions.add(session);
+    session.once("close", () => sessions.delete(session));
   });
   await listen(server, { hostname, port });
   const health = parts.health && Deno.serve({ ...parts.health, onListen() {} }, ({ url }) => {
@@ -58,6 +72,7 @@ export async function openRestateWorker(parts: RestateWorkerParts): Promise<Rest
   });
 
   let timer: number | undefined;
+  let leaving = false;
   let announcing: Promise<void> = Promise.resolve();
   const announce = async (slots: number): Promise<void> => {
     const input = { now: Date.now(), process: runs.holder.process, slots };
@@ -66,7 +81,7 @@ export async function openRestateWorker(parts: RestateWorkerParts): Promise<Rest
         log.debug("cannot announce this worker", { error: messageOf(error) });
         return false;
       });
-    if (stopping) return;
+    if (slots === 0 || leaving) return;
     timer = setTimeout(next, reached ? ANNOUNCE_MS : ANNOUNCE_AGAIN_MS);
     Deno.unrefTimer(timer);
   };
@@ -76,11 +91,17 @@ export async function openRestateWorker(parts: RestateWorkerParts): Promise<Rest
   return {
     port: (server.address() as AddressInfo).port,
     async close(grace_ms = 0) {
-      stopping = true;
+      leaving = true;
       clearTimeout(timer);
-      await announcing;
-      await Promise.all([announce(0), runs.close(grace_ms)]);
+      // While it still takes attempts: the queue may be waiting for one that it has sent.
+      await deadline(announcing.then(() => announce(0)), FAREWELL_MS).catch(() => {});
+      stopping = true;
+      await runs.close(grace_ms);
+      const until = performance.now() + FAREWELL_MS;
+      while (answering > 0 && performance.now() < until) await delay(20);
       server.close();
+      // Restate would keep its connections, and ask again there.
+      for (const session of sessions) session.destroy();
       await health?.shutdown();
     },
   };

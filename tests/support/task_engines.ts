@@ -10,7 +10,7 @@ import { ExecutorRegistry } from "../../src/features/tasks/executors/registry.ts
 import { openTaskEngine } from "../../src/features/tasks/local_engine.ts";
 import { RestateTaskEngine } from "../../src/features/tasks/restate/engine.ts";
 import { Ingress } from "../../src/features/tasks/restate/ingress.ts";
-import { openRestateWorker } from "../../src/features/tasks/restate/worker.ts";
+import type { RestateWorker } from "../../src/features/tasks/restate/worker.ts";
 import type { Deliverable, TaskContext, TaskRequest } from "../../src/features/tasks/task.ts";
 import { SvcError } from "../../src/protocol/errors.ts";
 import { freePort } from "./free_port.ts";
@@ -199,7 +199,7 @@ export class LocalBench extends EngineBench {
 
 export class RestateBench extends EngineBench {
   readonly #server: RestateServer;
-  #worker: Awaited<ReturnType<typeof openRestateWorker>> | undefined;
+  #worker: RestateWorker | undefined;
   /** Of the worker, the same each time. */
   readonly #port = freePort();
 
@@ -220,6 +220,8 @@ export class RestateBench extends EngineBench {
     const log: Log = this.log;
     const ingress = new Ingress({ url: this.#server.url });
     const is_new = this.#worker === undefined;
+    // Reads the environment, which not every test run may.
+    const { openRestateWorker } = await import("../../src/features/tasks/restate/worker.ts");
     this.#worker = await openRestateWorker({
       ingress,
       executors,

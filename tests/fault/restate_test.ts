@@ -152,6 +152,7 @@ const LINES: Line[] = [
   },
   {
     name: "tasks are cancelled in line and while they run",
+    quick: true,
     async fault(bench) {
       const asked = await Promise.all(Array.from({ length: 40 }, () => bench.ask()));
       await Promise.all(asked.map(({ id }) => bench.cancel(id)));

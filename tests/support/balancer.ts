@@ -60,6 +60,8 @@ export class Behind {
     const session = await this.#session;
     const stream = session.request(headers, { endStream: false });
     this.streams.add(stream);
+    // It may break before anyone else listens.
+    stream.on("error", () => {});
     stream.on("close", () => this.streams.delete(stream));
     return stream;
   }

@@ -30,16 +30,26 @@ export class Witness {
     return Deno.readTextFileSync(this.path);
   }
 
-  /** Returns the workers that have begun or ended each task's command, by its commit. */
-  acts(): Map<string, { begun: string[]; ended: string[] }> {
-    const acts = new Map<string, { begun: string[]; ended: string[] }>();
-    for (const [, what, commit, worker] of this.text.matchAll(/^([be]) (\S+) (\S+)$/gm)) {
-      const of = acts.get(commit) ?? { begun: [], ended: [] };
-      acts.set(commit, of);
-      (what === "b" ? of.begun : of.ended).push(worker);
-    }
-    return acts;
+  acts(): Map<string, Acts> {
+    return actsOf(this.text);
   }
+}
+
+/** The workers that have begun and ended a task's command, in order. */
+export interface Acts {
+  begun: string[];
+  ended: string[];
+}
+
+/** Returns what a witness has seen of each task, by its commit. */
+export function actsOf(text: string): Map<string, Acts> {
+  const acts = new Map<string, Acts>();
+  for (const [, what, commit, worker] of text.matchAll(/^([be]) (\S+) (\S+)$/gm)) {
+    const of = acts.get(commit) ?? { begun: [], ended: [] };
+    acts.set(commit, of);
+    (what === "b" ? of.begun : of.ended).push(worker);
+  }
+  return acts;
 }
 
 /** Takes callbacks, and tells the deploys' health: which commits run. */
@@ -402,7 +412,7 @@ export class Bench implements AsyncDisposable {
 
 /** Reports whether no attempt's command ran twice, and that of a completed task's last one ran. */
 export function isOnce(
-  acts: { begun: string[]; ended: string[] } | undefined,
+  acts: Acts | undefined,
   { run, name, completed }: { run: number; name: string | undefined; completed: boolean },
 ): boolean {
   const { begun, ended } = acts ?? { begun: [], ended: [] };

@@ -208,6 +208,11 @@ export class RestateBench extends EngineBench {
     this.#server = server;
   }
 
+  /** A way to the objects behind the engine. */
+  get ingress(): Ingress {
+    return new Ingress({ url: this.#server.url });
+  }
+
   static async open(workers: number): Promise<RestateBench> {
     const dir = new TempDir();
     const bench = new RestateBench(workers, dir, await RestateServer.start(dir.mkdir("restate")));
@@ -218,7 +223,7 @@ export class RestateBench extends EngineBench {
   async open(): Promise<void> {
     const { executors, artifacts, deliver, workers } = this;
     const log: Log = this.log;
-    const ingress = new Ingress({ url: this.#server.url });
+    const { ingress } = this;
     const is_new = this.#worker === undefined;
     // Reads the environment, which not every test run may.
     const { openRestateWorker } = await import("../../src/features/tasks/restate/worker.ts");

@@ -1,6 +1,7 @@
 import { messageOf, SvcError } from "../../protocol/errors.ts";
 import { TASKS, type TasksConfig } from "../../features/tasks/config.ts";
 import type { Env } from "../../os/paths.ts";
+import { LOOPBACK } from "../hire_flags.ts";
 import type { CheckResult, Patient } from "./check.ts";
 
 /** The oldest server whose protocol svc speaks. */
@@ -60,6 +61,14 @@ export async function restate(config: TasksConfig, env: Env): Promise<CheckResul
       status: "warn",
       message: `${said}, but no worker takes queued tasks`,
       hint: "start one with `svc task worker`, or set `svc ctl workers` above 0",
+    };
+  }
+  if (config.artifacts === undefined && !LOOPBACK.test(new URL(restate_url).hostname)) {
+    return {
+      status: "warn",
+      message: `${said}, but each machine keeps artifacts for itself`,
+      hint:
+        "set [tasks] artifacts to a directory that all machines share, or to s3://bucket/prefix",
     };
   }
   return {

@@ -1,4 +1,5 @@
 /** Opens the task engine on Restate; in a worker, also what runs the tasks. */
+import { join } from "@std/path";
 import { SvcError } from "../../../protocol/errors.ts";
 import type { Log } from "../../../os/log.ts";
 import type { Env, HomePaths } from "../../../os/paths.ts";
@@ -55,7 +56,8 @@ export async function openOnRestate(parts: RestateParts): Promise<TaskEngine> {
 }
 
 async function openArtifacts({ config, env, paths }: RestateParts): Promise<ArtifactStore> {
-  if (config.artifacts === undefined) return new LocalArtifacts(paths.artifacts);
+  // Not paths.artifacts, which is different for each worker of this home.
+  if (config.artifacts === undefined) return new LocalArtifacts(join(paths.home, "artifacts"));
   const { openSharedArtifacts } = await import("../shared_artifacts/open.ts");
   return await openSharedArtifacts(config.artifacts, { env });
 }

@@ -13,7 +13,7 @@ import { monotonicUlid } from "@std/ulid";
 import { messageOf } from "../../../protocol/errors.ts";
 import type { Log } from "../../../os/log.ts";
 import { type Clock, SYSTEM_CLOCK } from "../../../base/clock.ts";
-import type { ArtifactSink } from "../artifacts.ts";
+import type { ArtifactStore } from "../artifacts.ts";
 import { type Attempt, Attempts } from "../attempts.ts";
 import { checkedExecutors } from "../executors/checked.ts";
 import type { ExecutorRegistry } from "../executors/registry.ts";
@@ -24,7 +24,7 @@ import type { Ingress } from "./ingress.ts";
 export interface RunsParts {
   ingress: Ingress;
   executors: ExecutorRegistry;
-  artifacts: ArtifactSink;
+  artifacts: ArtifactStore;
   log: Log;
   /** The name of this machine; default: its host name. */
   machine?: string;

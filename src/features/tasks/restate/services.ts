@@ -13,6 +13,7 @@ import {
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import { messageOf } from "../../../protocol/errors.ts";
 import type { Log } from "../../../os/log.ts";
+import type { ArtifactStore } from "../artifacts.ts";
 import type { Deliver } from "../callbacks.ts";
 import {
   type Api,
@@ -36,6 +37,7 @@ import { taskHandlers } from "./task_object.ts";
 export interface ServiceParts {
   task_types: readonly string[];
   runs: Runs;
+  artifacts: ArtifactStore;
   deliver?: Deliver;
   log: Log;
   /** Public keys of the Restate servers that may call; without any, everyone may. */

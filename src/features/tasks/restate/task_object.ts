@@ -5,6 +5,7 @@ import {
   type ObjectSharedContext,
   TerminalError,
 } from "@restatedev/restate-sdk";
+import type { ArtifactStore } from "../artifacts.ts";
 import type { CallbackTarget } from "../callback_store.ts";
 import { afterTry, type Deliver } from "../callbacks.ts";
 import { DETAIL_MAX } from "../lifecycle.ts";
@@ -18,10 +19,13 @@ import { type Line, queued, stepped, type StoredTask } from "./stored_task.ts";
 
 type Input<H extends keyof Api["svc-task"]> = Args<"svc-task", H>[0];
 
+const REMOVE_TRIES = 5;
 /** How many lines are stored together. */
 const LINES_AT_ONCE = 50;
 
-export function taskHandlers({ deliver }: { deliver?: Deliver }) {
+export function taskHandlers(
+  { deliver, artifacts }: { deliver?: Deliver; artifacts: Pick<ArtifactStore, "remove"> },
+) {
   return {
     async add(ctx: ObjectContext, { now, task: asked, quota }: Input<"add">) {
       const earlier = await stored(ctx);
@@ -156,6 +160,11 @@ export function taskHandlers({ deliver }: { deliver?: Deliver }) {
         send(ctx, "svc-request", await requestKey(client), "forget", null);
       }
       ctx.clearAll();
+      await ctx.run("artifacts", () => artifacts.remove(ctx.key), {
+        maxRetryAttempts: REMOVE_TRIES,
+      })
+        // What is left in the store is only space.
+        .catch(() => {});
     },
   };
 

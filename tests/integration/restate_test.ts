@@ -134,10 +134,11 @@ Deno.test({
     await using worker = await TaskWorker.start(place);
     await using front = await Hire.serve(place);
     assertEquals((await front.task(DRY_RUN)).status, "completed");
+    await front.stop();
     await using denied = await Hire.serve(place, { env: { RESTATE_KEY: "another-key" } });
     const answer = await denied.request("POST", "/api/task", { body: DRY_RUN });
     assert(answer.status >= 400, answer.text);
-    for (const part of [front, denied, worker]) await part.kill();
+    for (const part of [denied, worker]) await part.kill();
     const said = (await Promise.all([front.log, denied.log, worker.log])).join("\n");
     for (const secret of [...TOKENS, "a-key-of-restate", "another-key"]) {
       assert(!said.includes(secret) && !answer.text.includes(secret), secret);

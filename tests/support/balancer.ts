@@ -129,6 +129,8 @@ export class Balancer implements AsyncDisposable {
 
   static async start(): Promise<Balancer> {
     const balancer = new Balancer(createServer());
+    addEventListener("error", ignoreCancelled);
+    addEventListener("unhandledrejection", ignoreCancelled);
     await listening(balancer.#server);
     return balancer;
   }
@@ -231,7 +233,15 @@ export class Balancer implements AsyncDisposable {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     for (const session of this.#sessions) session.destroy();
     await closed;
+    removeEventListener("error", ignoreCancelled);
+    removeEventListener("unhandledrejection", ignoreCancelled);
   }
+}
+
+/** A session that ends may throw the error of a stream that nobody has yet (Deno 2.7.11). */
+function ignoreCancelled(event: ErrorEvent | PromiseRejectionEvent): void {
+  const error = "error" in event ? event.error : event.reason;
+  if (error?.code === "ERR_HTTP2_STREAM_CANCEL") event.preventDefault();
 }
 
 /** Passes connections on to a port. */

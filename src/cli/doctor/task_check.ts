@@ -13,11 +13,14 @@ export async function tasks({ config, env }: Patient): Promise<CheckResult> {
   if (config?.of(TASKS).engine !== "restate") {
     return { status: "ok", message: "tasks are kept on this machine" };
   }
+  const kept = config.of(TASKS);
   try {
-    return await restate(config.of(TASKS), env);
+    return await restate(kept, env);
   } catch (error) {
     const hint = error instanceof SvcError ? error.hint : undefined;
-    return { status: "fail", message: messageOf(error), hint };
+    const { restate_url, restate_admin_url } = kept;
+    const where = `(restate_url ${restate_url}, restate_admin_url ${restate_admin_url})`;
+    return { status: "fail", message: `${messageOf(error)} ${where}`, hint };
   }
 }
 

@@ -1,4 +1,7 @@
-/** Calls the handlers of tasks over Restate's ingress. */
+/**
+ * Calls the handlers of tasks over Restate's ingress. Its errors do not name the server's address,
+ * because hirers see them.
+ */
 import { delay } from "@std/async";
 import { messageOf, SvcError } from "../../../protocol/errors.ts";
 import { explainFetch } from "../../../net/http_get.ts";
@@ -108,7 +111,7 @@ export class Ingress {
       throw unavailable(
         late
           ? `no worker answered Restate within ${this.#answer_ms / 1000} s`
-          : this.#says(explainFetch(error)),
+          : `Restate cannot be reached: ${explainFetch(error)}`,
         late
           ? "start a worker with `svc task worker`, or look at those that run"
           : "start restate-server, or correct restate_url under [tasks] in daemon.toml",
@@ -120,22 +123,18 @@ export class Ingress {
 
   #errorOf(status: number, reason: string): SvcError {
     if (status === 404) {
-      if (!reason.includes("register")) return new SvcError("not_found", this.#says(reason));
+      if (!reason.includes("register")) return new SvcError("not_found", `Restate: ${reason}`);
       return unavailable(
-        `no worker is registered with Restate at ${this.#url}`,
+        "no worker is registered with Restate",
         "start a worker with `svc task worker --register`",
       );
     }
     if (status === 401 || status === 403) {
-      return new SvcError("permission_denied", this.#says(`${status} ${reason}`), {
+      return new SvcError("permission_denied", `Restate: ${status} ${reason}`, {
         hint: "set the variable that restate_key_env under [tasks] names to a valid key",
       });
     }
-    return unavailable(this.#says(`${status} ${reason}`), "look at the logs of restate-server");
-  }
-
-  #says(text: string): string {
-    return `Restate at ${this.#url}: ${text}`;
+    return unavailable(`Restate: ${status} ${reason}`, "look at the logs of restate-server");
   }
 }
 

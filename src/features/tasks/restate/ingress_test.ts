@@ -59,9 +59,11 @@ test("a handler is called with its key, its input and the bearer token", async (
   });
 });
 
-test("a server that is not there is unavailable, with its address", async () => {
-  const url = `http://127.0.0.1:${freePort()}`;
-  requireUnavailable(await failure(new Ingress({ url })), url, "restate_url under [tasks]");
+test("a server that is not there is unavailable, and its address stays unknown to hirers", async () => {
+  const port = freePort();
+  const error = await failure(new Ingress({ url: `http://127.0.0.1:${port}` }));
+  requireUnavailable(error, "Restate cannot be reached", "restate_url under [tasks]");
+  assertEquals(`${error.message} ${error.hint}`.includes(String(port)), false);
 });
 
 test("a refused key is told apart, and which setting names it", async () => {

@@ -32,10 +32,12 @@ Deno.test({
 
     running.finish();
     await bench.reach(running.task_id, "completed");
-    // What is not on the page yet follows.
-    for (let n = 0; n < 12; n++) await engine.run({ task_type: "echo", description: "x" });
-    await ingress.call("svc-page", "0", "drop");
-    await bench.until(async () => (await page()).length === 0, "the page to go");
+    // The end of a task gets to its page with those of others.
+    await bench.until(async () => {
+      await engine.run({ task_type: "echo", description: "x" });
+      await ingress.call("svc-page", "0", "drop");
+      return (await page()).length === 0;
+    }, "the page to go");
     await bench.until(
       async () => await artifacts.open(made.id, { name: "a.txt" }) === undefined,
       "artifacts",
@@ -46,6 +48,6 @@ Deno.test({
     );
     assertEquals(await engine.taskOf(client), undefined);
     const { counts } = await ingress.call("svc-queue", QUEUE_KEY, "state", { now: Date.now() });
-    assert(counts.completed < 24, "they no longer count");
+    assert(counts.completed < 12, "they no longer count");
   },
 });

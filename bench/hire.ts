@@ -3,8 +3,9 @@ import { fromFileUrl } from "@std/path";
 import type { Figure } from "./figures.ts";
 
 /** Connections, and the tasks that are sent over them. */
-const ROUNDS: readonly [number, number][] = [[1, 300], [32, 3_000], [256, 6_000]];
-const WARM = 500;
+const ROUNDS: readonly [number, number][] = [[1, 1_000], [32, 20_000], [256, 20_000]];
+/** Until the code is compiled. */
+const WARM = 5_000;
 /** Tasks between the two looks at memory; `SVC_BENCH_TASKS` sets another number. */
 const MEMORY_TASKS = 10_000;
 

@@ -12,7 +12,7 @@ import { RestateTaskEngine } from "../src/features/tasks/restate/engine.ts";
 import { executors } from "./nothing.ts";
 import { newTaskId } from "../src/features/tasks/common.ts";
 import type { TaskRecord } from "../src/features/tasks/task.ts";
-import { Balancer } from "../tests/support/balancer.ts";
+import { Balancer, has_balancer } from "../tests/support/balancer.ts";
 import { has_restate, RestateServer } from "../tests/support/restate.ts";
 import type { Figure } from "./figures.ts";
 import { HireServer, load, loadFigure } from "./hire.ts";
@@ -24,23 +24,22 @@ const LISTED = 100_000;
 
 /** Rates, memory and the time of a page; none where no restate-server is installed. */
 export async function restate(): Promise<Figure[]> {
-  if (!has_restate) {
-    console.error("no restate-server is installed: its figures are left out");
+  if (!has_restate || !has_balancer) {
+    console.error("no restate-server or no caddy is installed: figures are left out");
     return [];
   }
   const dir = await Deno.makeTempDir({ prefix: "svc-bench-restate-" });
   await Deno.chmod(dir, 0o700);
-  const workers: Deno.ChildProcess[] = [];
+  const workers: { child: Deno.ChildProcess; port: number }[] = [];
   try {
     await using server = await RestateServer.start(join(dir, "restate"));
-    await using balancer = await Balancer.start();
+    await using balancers = new AsyncDisposableStack();
     const front = await HireServer.start(dir, server.url);
     const figures: Figure[] = [];
     for (const count of WORKERS) {
-      const { child, port } = await startWorker(server.url);
-      workers.push(child);
-      balancer.add({ port });
-      if (count === 1) await register(server.admin_url, balancer.url);
+      workers.push(await startWorker(server.url));
+      const balancer = balancers.use(await Balancer.start(workers.map(({ port }) => port)));
+      await register(server.admin_url, balancer.url);
       await load(front.port, 32, WARM);
       for (const [connections, tasks] of ROUNDS) {
         const name = `hired tasks on Restate, ${count} ${
@@ -60,9 +59,9 @@ export async function restate(): Promise<Figure[]> {
     await front.close();
     return figures;
   } finally {
-    for (const worker of workers) {
-      await worker.stdin.close();
-      await worker.status;
+    for (const { child } of workers) {
+      await child.stdin.close();
+      await child.status;
     }
     await Deno.remove(dir, { recursive: true });
   }

@@ -14,6 +14,7 @@ import { messageLines } from "../protocol/attachments.ts";
 import type { EventParams, RpcClient } from "../client/rpc.ts";
 import { askedOf, type PersonAnswer, type PersonQuestion } from "../protocol/person_question.ts";
 import { messageOf } from "../protocol/errors.ts";
+import { parkedNow } from "../protocol/note_text.ts";
 import type { SessionEvent } from "../protocol/events.ts";
 import { visibleLine } from "../base/visible.ts";
 import { shownDigest } from "../session/question.ts";
@@ -229,9 +230,12 @@ export class Sessions {
     tells: (item: Item) => boolean,
   ): Promise<void> {
     const { workdir, writing, seq } = conversation;
-    const { pending_approvals, plan = [], last_seq } = await this.#link.call("session.get", {
-      session_id,
-    });
+    const { pending_approvals, plan = [], last_seq, ...now } = await this.#link.call(
+      "session.get",
+      { session_id },
+    );
+    const parked = parkedNow(now);
+    if (parked !== undefined) this.#options.notice(visibleLine(parked));
     const open = newlyOpen(workdir, this.#open.get(session_id));
     open.asked_seq = last_seq;
     this.#open.set(session_id, open);
@@ -335,7 +339,7 @@ export class Sessions {
   }
 
   #showChange(session_id: string, open: Open, item: Item): void {
-    if (item.kind === "note" && item.end === undefined) {
+    if (item.kind === "note" && item.end === undefined && item.parked_until === undefined) {
       this.#options.notice(visibleLine(item.text));
     }
     const call = callOf(open, item);

@@ -5,7 +5,7 @@ import { MAIN_LANE } from "../protocol/events.ts";
 import type { Session, TurnSession } from "../session/session.ts";
 import type { Turn } from "../session/turn.ts";
 import type { ToolCall } from "../models/model.ts";
-import { askPerson } from "../session/person_answers.ts";
+import { askPerson, type QuestionOutcome } from "../session/person_answers.ts";
 import { isWorkTitle } from "../session/ids.ts";
 import { type CallHooks, type HookedCall, withContext } from "./call_hooks.ts";
 import { CommandAborted } from "../jail/command.ts";
@@ -44,6 +44,14 @@ export interface CallContext {
   turn: Turn;
   /** Runs a subagent for a call, if it can have one. */
   delegate?(subagent: Subagent): Promise<SubagentEnd>;
+  /** What the person said of the call before its turn was cut off. */
+  said?: Said;
+}
+
+/** What a person has said of a call: that it may run, or the answer to its question. */
+export interface Said {
+  allowed?: boolean;
+  answer?: QuestionOutcome;
 }
 
 /**
@@ -153,7 +161,7 @@ class CallProgress {
 }
 
 async function perform(
-  { parts, tools, session, turn, delegate }: CallContext,
+  { parts, tools, session, turn, delegate, said = {} }: CallContext,
   call: ToolCall,
   progress: CallProgress,
 ): Promise<ToolOutcome> {
@@ -181,7 +189,7 @@ async function perform(
   const asked_about = tool.risk?.(args, workdir);
   const { refusal, by_rule = false, context } = await approve(
     parts,
-    { ...hooked, preview },
+    { ...hooked, preview, allowed: said.allowed },
     session,
     turn,
     progress,
@@ -226,6 +234,7 @@ async function perform(
       async askPerson(question) {
         // Nobody is there; the tool is offered for the common prefix.
         if (isWorkTitle(session.state.title)) return "nobody";
+        if (said.answer !== undefined) return said.answer;
         const asking = { call_id, tool: call.tool };
         return await progress.wait(askPerson(session.approvals, asking, question, turn.soft));
       },
@@ -265,6 +274,8 @@ function reachOf(
 /** A call that can be tried before a person is asked. */
 interface TriedCall extends HookedCall {
   preview(): Promise<Preview> | undefined;
+  /** Whether the person has allowed it before its turn was cut off. */
+  allowed?: boolean;
 }
 
 interface Approved {
@@ -304,7 +315,7 @@ async function approve(
 
 /** Decides by rules and hooks, and by the approval mode. */
 async function decideCall(
-  { tool, args, call_id, preview }: TriedCall,
+  { tool, args, call_id, preview, allowed }: TriedCall,
   { action, by, choices }: Ruling,
   session: TurnSession,
   turn: Turn,
@@ -337,6 +348,7 @@ async function decideCall(
   }
   if (action === "allow" && certain && trust === "trusted") return { by_rule: true };
   if (!must_ask && !tool.asks(args)) return {};
+  if (allowed) return {};
   // Nobody is asked about a call that cannot succeed.
   const { problem, changes } = await preview() ?? {};
   if (problem !== undefined) return { refusal: problem };

@@ -1,6 +1,13 @@
 /** A turn that was cut off: how far it came, and what becomes of its calls. */
-import { type Decision, MAIN_LANE, MODEL_RETRY, MODEL_TOLD } from "../protocol/events.ts";
+import {
+  type Decision,
+  type EventData,
+  MAIN_LANE,
+  MODEL_RETRY,
+  MODEL_TOLD,
+} from "../protocol/events.ts";
 import type { FinishReason, ToolCall } from "../models/model.ts";
+import type { QuestionOutcome } from "../session/person_answers.ts";
 import type { TurnSession } from "../session/session.ts";
 import { type Answer, Answers } from "./answers.ts";
 import { CONNECT } from "./connect.ts";
@@ -14,6 +21,8 @@ export interface LeftCall {
   /** Whether the call asked for something while it ran. */
   acted?: boolean;
   decision?: Decision;
+  /** What the person answered to its question. */
+  answer?: QuestionOutcome;
 }
 
 /** What is left of a turn. */
@@ -52,8 +61,8 @@ export async function readLeft(session: TurnSession): Promise<Left> {
     configured: false,
   };
   let text = "";
-  /** Call ids by approval id. */
-  const asked = new Map<string, string>();
+  /** Approvals and questions by approval id. */
+  const asked = new Map<string, Pick<EventData["approval.requested"], "call_id" | "kind">>();
   for await (const { seq, type, data } of session.journal.read(started_seq - 1)) {
     if (seq > session.state.last_seq) break;
     const begun = (call_id: string) => {
@@ -67,6 +76,10 @@ export async function readLeft(session: TurnSession): Promise<Left> {
         break;
       case "turn.continued":
         text = "";
+        break;
+      case "turn.parked":
+        // The session's own model may answer again.
+        left.fallback = undefined;
         break;
       case "lane.note":
         if (data.reason_code === MODEL_RETRY) {
@@ -98,14 +111,17 @@ export async function readLeft(session: TurnSession): Promise<Left> {
         if (data.tool === CONNECT) begun(data.call_id).acted = true;
         else {
           begun(data.call_id).asked = true;
-          asked.set(data.approval_id, data.call_id);
+          asked.set(data.approval_id, data);
         }
         break;
       case "approval.resolved": {
-        const call_id = asked.get(data.approval_id);
+        const about = asked.get(data.approval_id);
         // A withdrawn question has no decision; a call that was settled as allowed may have run.
         const withdrawn = data.by === "svc" && data.decision === "deny";
-        if (call_id !== undefined && !withdrawn) begun(call_id).decision = data.decision;
+        if (about === undefined || withdrawn) break;
+        const { decision, answer, unanswered = "declined" } = data;
+        if (about.kind === undefined) begun(about.call_id).decision = decision;
+        else begun(about.call_id).answer = answer ?? unanswered;
         break;
       }
       case "memory.recalled":
@@ -138,7 +154,8 @@ function judgeLast({ answers, last }: Left): void {
 
 /**
  * Ends a call that had begun when its turn was cut off. One that only reads, or still waits for
- * approval, runs now; for others the model learns that their effect is unknown.
+ * approval, runs now, and the person is not asked again what they have answered; for others the
+ * model learns that their effect is unknown.
  *
  * @returns the result
  * @throws the turn's reason if the turn is stopped immediately
@@ -146,12 +163,14 @@ function judgeLast({ answers, last }: Left): void {
 export async function continueCall(
   step: CallContext,
   call: ToolCall,
-  { asked, acted, decision }: LeftCall,
+  { asked, acted, decision, answer }: LeftCall,
 ): Promise<ToolOutcome> {
   const { access, once } = step.tools.find((it) => it.spec.name === call.tool) ?? {};
   const left = once ? await subagentLeft(step.session, call.call_id) : undefined;
-  const again = access === "read" && left === undefined;
-  if (again || (asked && !acted && decision === undefined)) return await finishCall(step, call);
+  const again = access === "read" && left === undefined && decision !== "deny";
+  if (again || (asked && !acted && decision === undefined)) {
+    return await finishCall({ ...step, said: { allowed: decision !== undefined, answer } }, call);
+  }
   await step.session.approvals.settle(call.call_id, "deny");
   const outcome = decision === "deny"
     ? { ok: false, output: DENIED }

@@ -26,6 +26,7 @@ export function failsForGood(error: unknown): boolean {
     return false;
   }
   const { status, retryable } = error;
+  if (error.limited) return true;
   return status === undefined ? retryable : status >= 500 || FOR_GOOD.has(status);
 }
 
@@ -37,6 +38,8 @@ export class Fallbacks {
   #own: string;
   /** The model that answers now. */
   #at: string;
+  /** Failures by limits, and when those end, in milliseconds since 1970. */
+  readonly #limited: { failure: ModelError; at: number }[] = [];
 
   /** @param at the fallback that an earlier daemon used in this turn */
   constructor(parts: FallbackParts, session: TurnSession, at?: string) {
@@ -76,6 +79,9 @@ export class Fallbacks {
    */
   async after(failure: unknown): Promise<Model | undefined> {
     const { state } = this.#session;
+    if (failure instanceof ModelError && failure.limited && failure.retry_after_ms !== undefined) {
+      this.#limited.push({ failure, at: Date.now() + failure.retry_after_ms });
+    }
     // Work for others keeps the agreed model, and only builtin/toolbelt runs its instructions.
     if (!failsForGood(failure) || state.trust !== "trusted" || this.#own.startsWith("builtin/")) {
       return undefined;
@@ -101,6 +107,22 @@ export class Fallbacks {
       }
     }
     return undefined;
+  }
+
+  /**
+   * Returns the failure to report when no model is left: of the one whose limit ends first, if that
+   * is worth waiting for.
+   *
+   * @param least_ms shorter waits have been tried
+   */
+  soonest(last: unknown, least_ms = Infinity): unknown {
+    const now = Date.now();
+    const [first] = this.#limited.filter(({ at }) => at - now > least_ms)
+      .sort((a, b) => a.at - b.at);
+    if (first === undefined) return last;
+    const { message, retryable, status } = first.failure;
+    const retry_after_ms = first.at - now;
+    return new ModelError(message, { retryable, status, limited: true, retry_after_ms });
   }
 }
 

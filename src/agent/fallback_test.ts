@@ -57,6 +57,25 @@ Deno.test("a turn that goes on is where it was; a model that is no longer listed
   assertEquals(await models("x/x").after(broken), undefined);
 });
 
+Deno.test("when no model is left, the one counts whose limit ends first and is worth waiting for", async () => {
+  const limited = (message: string, retry_after_ms?: number) =>
+    new ModelError(message, { retryable: true, status: 429, limited: true, retry_after_ms });
+  const failing = async (...failures: unknown[]) => {
+    const turn = begin("a/a", "trusted", ["b/b", "c/c"]).models();
+    for (const failure of failures) await turn.after(failure);
+    const found = turn.soonest(failures.at(-1), 60_000);
+    return found === failures.at(-1) ? "the last" : found instanceof ModelError && found.message;
+  };
+  assertEquals(await failing(limited("own", 9_000_000), limited("two", 8_000_000), broken), "two");
+  assertEquals(await failing(limited("own", 9_000_000), limited("two", 5_000)), "own");
+  assertEquals(await failing(broken, limited("two"), broken), "the last");
+  const { models } = begin("a/a", "trusted", []);
+  const turn = models();
+  const failure = limited("own", 9_000_000);
+  await turn.after(failure);
+  assertEquals(turn.soonest(failure), failure, "a turn that may not be parked");
+});
+
 Deno.test("another choice of the person begins anew", async () => {
   const { state, models } = begin("a/a", "trusted", ["b/b"]);
   const turn = models("b/b");

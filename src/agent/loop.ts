@@ -22,7 +22,7 @@ import { limitsFor, prefixTokens, requestTokens, roomOf } from "./context.ts";
 import { SYSTEM_PROMPT } from "./prefix.ts";
 import { type CallParts, runCall } from "./calls.ts";
 import { requireProgress } from "./refusals.ts";
-import { endOfFailure, withRetries } from "./retries.ts";
+import { endOfFailure, parkedEnd, withRetries } from "./retries.ts";
 import type { Access, Subagent, Tool, ToolOutcome } from "./tool.ts";
 
 /** What a turn needs, whether a model or an agent over ACP answers it. */
@@ -95,7 +95,8 @@ async function runLoop(
   try {
     return await runTurn(parts, session, turn);
   } catch (error) {
-    const end = endOfFailure(error);
+    const was_parked = session.state.turn?.parked_since !== undefined;
+    const end = parkedEnd(error, turn, was_parked) ?? endOfFailure(error);
     if (end === undefined) throw error;
     return end;
   }
@@ -161,7 +162,7 @@ async function runTurn(
       answer = await askModel(step);
     } catch (error) {
       const next = await models.after(error);
-      if (next === undefined) throw error;
+      if (next === undefined) throw models.soonest(error, turn.parks_after_ms);
       model = next;
       // The other model has different levels and cannot read this reasoning.
       effort = undefined;
@@ -315,12 +316,11 @@ function causeOf(error: ModelError, { items }: Transcript): Cause | undefined {
  * are about something else.
  */
 async function perhapsTooLong(
-  { status, message, filtered }: ModelError,
+  { status, message, filtered, limited }: ModelError,
   { parts, model, session, tools }: Step,
 ): Promise<Cause | undefined> {
-  if (status === undefined || !UNCLEAR.has(status) || filtered || ELSEWHERE.test(message)) {
-    return undefined;
-  }
+  if (status === undefined || !UNCLEAR.has(status)) return undefined;
+  if (filtered || limited || ELSEWHERE.test(message)) return undefined;
   const known = parts.limits(model.id);
   const transcript = await session.transcript();
   const tokens = requestTokens(transcript, () => prefixTokens(tools));

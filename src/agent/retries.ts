@@ -41,13 +41,47 @@ export function withRetries<T>(
 export function endOfFailure(error: unknown): TurnEnd | undefined {
   if (!(error instanceof ModelError)) return undefined;
   if (error.filtered) return { stop_reason: "filtered", error: error.message };
-  if (error.status !== 429) return undefined;
+  if (error.status !== 429 && !error.limited) return undefined;
   const { message, retry_after_ms } = error;
   const wait = retry_after_ms === undefined
     ? ""
     : `; it asks to wait until ${timeIn(retry_after_ms)}`;
   const bound = `svc waits at most ${formatDuration(WAIT_MAX_MS)} and ${RETRIES + 1} attempts`;
   return { stop_reason: "rate_limit", error: `${message}${wait}; ${bound}` };
+}
+
+/** How long a turn waits again that was parked, if the limit still holds and has no time. */
+const PARK_AGAIN_MS = 15 * 60_000;
+/** The same if its provider fails otherwise, as when the machine has woken without a network. */
+const FAILED_AGAIN_MS = 5 * 60_000;
+
+function isParked({ limited, retry_after_ms = 0 }: ModelError, turn: Turn): boolean {
+  return limited && retry_after_ms > (turn.parks_after_ms ?? Infinity);
+}
+
+/**
+ * Returns how a turn ends that may wait for the end of a provider's limit.
+ *
+ * @param was_parked whether it has had no answer since: then it waits again instead of failing
+ */
+export function parkedEnd(
+  error: unknown,
+  turn: Turn,
+  was_parked: boolean,
+): TurnEnd | undefined {
+  if (!(error instanceof ModelError) || turn.parks_after_ms === undefined) return undefined;
+  const { message: reason, limited, retryable, retry_after_ms } = error;
+  if (retry_after_ms !== undefined && isParked(error, turn)) {
+    const asked = `; it asks to wait until ${timeIn(retry_after_ms)}`;
+    const park = { wait_ms: retry_after_ms, reason };
+    return { stop_reason: "rate_limit", error: `${reason}${asked}`, park };
+  }
+  if (!was_parked || !retryable) return undefined;
+  const wait_ms = limited && retry_after_ms === undefined
+    ? Math.max(PARK_AGAIN_MS, turn.parks_after_ms)
+    : FAILED_AGAIN_MS;
+  const stop_reason = limited ? "rate_limit" : "error";
+  return { stop_reason, error: reason, park: { wait_ms, reason } };
 }
 
 /** Decides whether to try again, and shows that before the wait. */
@@ -63,7 +97,7 @@ async function noteRetry(
   const attempts = Math.min(error.attempts ?? Infinity, RETRIES + 1);
   if (attempt >= attempts) return false;
   const asked_ms = error.retry_after_ms ?? 0;
-  if (asked_ms > waits.left_ms) return false;
+  if (asked_ms > waits.left_ms || isParked(error, turn)) return false;
   waits.left_ms -= asked_ms;
   const wait_ms = Math.max(backoff_ms, asked_ms);
   await session.emit("lane.note", {

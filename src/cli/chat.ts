@@ -1,5 +1,5 @@
 import { toText } from "@std/streams";
-import { connectOrStart, connectPatiently } from "../client/connect.ts";
+import { connectAfterCrash, connectOrStart, connectPatiently } from "../client/connect.ts";
 import type { Params } from "../features/verb_types.ts";
 import type { RpcClient } from "../client/rpc.ts";
 import { holdsSystem } from "../os/paths.ts";
@@ -50,7 +50,10 @@ export async function run({ flags, args, given }: Input<typeof CHAT>): Promise<n
       throw error;
     }
   };
-  const reconnect = () => connectPatiently(paths, () => {});
+  const reconnect = async (stopped: boolean) => {
+    if (stopped) return await connectPatiently(paths, () => {});
+    return await connectAfterCrash(paths);
+  };
   if (prompt !== "") {
     const schema = await schemaOf(flags);
     const attachments = await attachmentsOf(flags);

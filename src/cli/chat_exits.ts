@@ -9,6 +9,11 @@ interface Exit {
 /** Ends of a run that a turn does not have, by `stop_reason`. */
 const OWN = {
   error: { ...STOPS.error, about: `${STOPS.error.about}, or svc could not run the turn` },
+  parked: {
+    exit_code: 75,
+    about:
+      "the provider's limit ends in more than 15 minutes; the turn is parked, and the daemon continues it by itself then",
+  },
   schema: {
     exit_code: 12,
     about: "the answer did not fit the schema of `--schema`, also when asked twice more",

@@ -1,13 +1,14 @@
 import { createInterface } from "node:readline";
 import process from "node:process";
 import type { EventParams, RpcClient } from "../client/rpc.ts";
-import { toSvcError, withHint } from "../protocol/errors.ts";
+import { toSvcError, wasAnswered, withHint } from "../protocol/errors.ts";
 import { writeAllSync } from "../base/write_all.ts";
 import { contextText } from "../protocol/compacted_text.ts";
 import type { SessionEvent } from "../protocol/events.ts";
 import { stillPending } from "../session/state_steps.ts";
 import { exactLine, visible, visibleJson } from "../base/visible.ts";
 import { askedOf, hintOf, typedAnswer } from "../protocol/person_question.ts";
+import { parkedNow } from "../protocol/note_text.ts";
 import {
   alwaysText,
   choiceText,
@@ -27,11 +28,18 @@ import { ChatView } from "./chat_view.ts";
 import { named } from "./own_name.ts";
 
 export interface ConverseOptions {
-  /** Connects to the daemon that replaces a stopped one. @throws {SvcError} not_found. */
-  reconnect(): Promise<RpcClient>;
+  /**
+   * Connects to the next daemon.
+   *
+   * @param stopped whether the last one was told to stop; after a crash, the next one is started.
+   * @throws {SvcError} not_found.
+   */
+  reconnect(stopped: boolean): Promise<RpcClient>;
   session_id: string;
   json: boolean;
 }
+
+type Sending = (rpc: RpcClient) => Promise<unknown>;
 
 interface Approval extends Question {
   approval_id: string;
@@ -41,6 +49,9 @@ interface Approval extends Question {
 
 /** An answer typed sooner was meant for something before the question. */
 const READ_MS = 400;
+
+/** How many daemons that are gone at once are followed. */
+const TRIES_MAX = 3;
 
 /** Fraction of the context from which its use is reported after a turn. */
 const NEAR_FULL = 0.6;
@@ -77,6 +88,8 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
   let typed = "";
   /** How full the context is, if it is nearly full. */
   let full: string | undefined;
+  /** Messages and answers that no daemon has confirmed. */
+  const unsent = new Set<Sending>();
   const answer = new ModelText(Deno.stdout.isTerminal());
 
   const say = (line: string) => {
@@ -140,7 +153,22 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
     busy = true;
     const client_message_id = crypto.randomUUID();
     view.typedHere(client_message_id);
-    await rpc.call("session.send", { session_id, text, client_message_id });
+    await deliver((rpc) => rpc.call("session.send", { session_id, text, client_message_id }));
+  };
+  /** Sends what takes effect once; if the connection breaks, the next daemon gets it too. */
+  const deliver = async (sending: Sending, again = false) => {
+    const over = rpc;
+    unsent.add(sending);
+    try {
+      await sending(over);
+    } catch (error) {
+      if (over.lost) return;
+      unsent.delete(sending);
+      // Perhaps by the answer itself, before the connection broke.
+      if (again && wasAnswered(error)) return;
+      throw error;
+    }
+    unsent.delete(sending);
   };
   const help = async () => {
     const { commandHelp } = await import("../features/chat_commands/command_help.ts");
@@ -219,7 +247,7 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
         return input.prompt();
       }
       view.typedHere(first.approval_id);
-      return act(resolve(rpc, session_id, first, decide));
+      return act(deliver((rpc) => resolve(rpc, session_id, first, decide)));
     } else if (line !== "") {
       return act(send(text)).finally(() => busy || ask());
     }
@@ -235,22 +263,28 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
   const follow = async () => {
     rpc.onEvent = onEvent;
     await rpc.call("session.subscribe", { session_id, since_seq: seq, deltas: "session" });
-    rpc.closed.then(onLost);
+    const followed = rpc;
+    rpc.closed.then(() => onLost(followed));
+    for (const sending of unsent) void act(deliver(sending, true));
   };
   let leaving = false;
-  const onLost = async () => {
+  const onLost = async (lost: RpcClient) => {
     if (leaving) return;
-    try {
-      if (!daemon_stops) throw new Error("it did not stop in order");
-      daemon_stops = false;
-      rpc = await options.reconnect();
-      await follow();
-    } catch {
-      say(
-        paint.red(named("lost the connection to the daemon; `svc chat -c` returns to the session")),
-      );
-      left.resolve(1);
+    const stopped = daemon_stops;
+    daemon_stops = false;
+    for (let tries = 0, before = lost; tries < TRIES_MAX; tries++, before = rpc) {
+      try {
+        rpc = await options.reconnect(stopped);
+        return await follow();
+      } catch {
+        // Another try only if there was a daemon, which is gone again.
+        if (rpc === before) break;
+      }
     }
+    say(
+      paint.red(named("lost the connection to the daemon; `svc chat -c` returns to the session")),
+    );
+    left.resolve(1);
   };
 
   const context = session.context ? ` · ${contextText(session.context)}` : "";
@@ -259,6 +293,8 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
     ? "\nno model has an API key yet; `svc login` saves one"
     : "";
   say(paint.dim(visible(about + named(advice))));
+  const parked = parkedNow(session);
+  if (parked !== undefined) say(paint.yellow(visible(`${parked}; /continue tries now`)));
   await follow();
   ask();
   const code = await left.promise;

@@ -1,5 +1,6 @@
 /** `svc chat -p`: one prompt, one answer, an exit code. */
-import type { EventParams, RpcClient } from "../client/rpc.ts";
+import { ConnectionLost, type EventParams, type RpcClient } from "../client/rpc.ts";
+import type { Params } from "../features/verb_types.ts";
 import { reachesFar, REMEMBER, type Scope } from "../protocol/memory.ts";
 import { APPROVAL_TOOL } from "../features/tool_servers/names.ts";
 import { messageOf, SvcError } from "../protocol/errors.ts";
@@ -7,6 +8,7 @@ import { accessWords } from "../protocol/command_access.ts";
 import type { TurnLimits } from "../protocol/event_data.ts";
 import { type EventData, FILES_UNREADABLE, LATER_FILES, MAIN_LANE } from "../protocol/events.ts";
 import { askedOf, type PersonQuestion } from "../protocol/person_question.ts";
+import { parkedNow } from "../protocol/note_text.ts";
 import { laterByName } from "../jail/runs_later.ts";
 import { callLine } from "../base/call_line.ts";
 import { exactLine, visible } from "../base/visible.ts";
@@ -14,7 +16,7 @@ import { exitCodeOf } from "./chat_exits.ts";
 import { type Face, faceOf, type Form, Output } from "./chat_faces.ts";
 import type { Line, ResultLine } from "./chat_lines.ts";
 import { messageFor } from "./chat_message.ts";
-import { Progress, RULES_LEFT_OUT } from "./chat_progress.ts";
+import { PARKED, Progress, RULES_LEFT_OUT } from "./chat_progress.ts";
 import type { AttachedFile } from "./chat_attach.ts";
 import type { AnswerCheck, Checked } from "./chat_schema.ts";
 import { named } from "./own_name.ts";
@@ -27,8 +29,13 @@ export interface OnceOptions {
   schema?: AnswerCheck;
   /** Connects, and finds or starts the session. */
   open(): Promise<Opened>;
-  /** Connects to the daemon that replaces a stopped one. @throws {SvcError} not_found. */
-  reconnect(): Promise<RpcClient>;
+  /**
+   * Connects to the next daemon.
+   *
+   * @param stopped whether the last one was told to stop; after a crash, the next one is started.
+   * @throws {SvcError} not_found.
+   */
+  reconnect(stopped: boolean): Promise<RpcClient>;
 }
 
 export interface Opened {
@@ -41,10 +48,17 @@ interface End {
   error?: string;
 }
 
-type Asked = Pick<EventData["approval.requested"], "approval_id" | "call_id" | "tool" | "args">;
+type Asked = Pick<
+  EventData["approval.requested"],
+  "approval_id" | "lane_id" | "call_id" | "tool" | "args" | "kind"
+>;
 
+/** How long it waits for a parked turn. */
+const PARKED_MAX_MS = 15 * 60_000;
 /** How often the model is asked again for an answer that fits the schema. */
 const REPAIRS_MAX = 2;
+/** How many crashes of the daemon a run outlives: the turn may be what crashes it. */
+const CRASHES_MAX = 3;
 
 /** Asks, prints what happens, and waits for the end. @returns the exit code. */
 export async function askOnce(options: OnceOptions): Promise<number> {
@@ -66,12 +80,17 @@ class Run {
   readonly #asking = new Set([MAIN_LANE]);
   /** Whether the daemon is stopping; the next one continues the turn. */
   #daemon_stops = false;
+  #crashes = 0;
+  /** The calls whose questions were answered, which a restart may repeat. */
+  readonly #answered = new Set<string>();
   #seq: number | undefined;
   #sent_seq = Infinity;
   #message_id: string | undefined;
   /** Seqs of the messages that a person has taken back. */
   readonly #withdrawn = new Set<number>();
   #completed: EventParams | undefined;
+  /** The turn waits for the end of a provider's limit. */
+  #parked: Pick<EventData["turn.parked"], "until" | "reason"> | undefined;
   #finished = Promise.withResolvers<End>();
 
   constructor(options: OnceOptions) {
@@ -107,9 +126,7 @@ class Run {
 
   async #converse(): Promise<End> {
     const { schema } = this.#options;
-    this.#opened = await this.#options.open();
-    await this.#begin(this.#opened);
-    const { rpc, session_id } = this.#opened;
+    const { rpc, session_id } = await this.#open();
     const text = await messageFor(rpc, session_id, this.#options.prompt);
     const { attachments } = this.#options;
     const message = schema === undefined ? text : `${text}\n\n${schema.instruction}`;
@@ -129,18 +146,35 @@ class Run {
     return end;
   }
 
+  /** Opens the session. Until it is announced, another one does as well after a crash. */
+  async #open(): Promise<Opened> {
+    for (;;) {
+      try {
+        const opened = this.#opened = await this.#options.open();
+        await this.#begin(opened);
+        return opened;
+      } catch (error) {
+        const again = error instanceof ConnectionLost && this.#model === undefined;
+        if (!again || ++this.#crashes > CRASHES_MAX) throw error;
+      }
+    }
+  }
+
   async #begin({ rpc, session_id }: Opened): Promise<void> {
     const session = await rpc.call("session.get", { session_id });
-    this.#model = session.model as string;
+    const { parked_until: until, parked_reason: reason = "" } = session;
+    const parked = parkedNow(session);
+    if (parked !== undefined) console.error(`svc: ${visible(named(parked))}`);
+    if (until !== undefined) this.#parked = { until, reason };
     if (Object.keys(this.#options.limits).length > 0) requireLimitable(session);
     if (session.state === "paused") await rpc.call("session.resume", { session_id });
+    this.#model = session.model as string;
     this.#line({ type: "init", session_id, model: this.#model, cwd: session.workdir });
     rpc.onEvent = (event) => this.#onEvent(event);
     await rpc.call("session.subscribe", { session_id, deltas: "session" });
   }
 
   async #ask(text: string, more: { attachments?: AttachedFile[] } = {}): Promise<End> {
-    const { rpc, session_id } = this.#opened!;
     const limits = this.#limitsLeft();
     if ("stop_reason" in limits) return limits;
     if (this.#stopped !== undefined) return { stop_reason: this.#stopped };
@@ -148,44 +182,84 @@ class Run {
     this.#completed = undefined;
     this.#finished = Promise.withResolvers();
     try {
-      const params = { session_id, text, ...limits, ...more };
-      ({ seq: this.#sent_seq, message_id: this.#message_id } = await rpc.call(
-        "session.send",
-        params,
-      ));
+      const sent = await this.#send({ text, ...limits, ...more });
+      ({ seq: this.#sent_seq, message_id: this.#message_id } = sent);
     } catch (error) {
       if (!(error instanceof SvcError) || error.code !== "budget_exceeded") throw error;
       return { stop_reason: "budget", error: error.message };
     }
     if (this.#withdrawn.has(this.#sent_seq)) this.#onWithdrawn();
     if (this.#completed !== undefined) this.#onCompleted(this.#completed);
+    this.#onParked();
     // A signal came while the message was sent.
     if (this.#stopped !== undefined) this.#cancel();
     const { stop_reason, error } = await this.#turnEnd();
     return this.#stopped === undefined ? { stop_reason, error } : { stop_reason: this.#stopped };
   }
 
+  /** Sends a message once, even across a restart of the daemon. */
+  async #send(message: Omit<Params<"session.send">, "session_id">) {
+    const client_message_id = crypto.randomUUID();
+    for (;;) {
+      const { rpc, session_id } = this.#opened!;
+      try {
+        return await rpc.call("session.send", { session_id, client_message_id, ...message });
+      } catch (error) {
+        if (!rpc.lost || !await this.#reopen()) throw error;
+      }
+    }
+  }
+
   /** Waits for the end of the turn, even across a restart of the daemon. */
   async #turnEnd(): Promise<End> {
     for (;;) {
-      const { rpc, session_id } = this.#opened!;
+      const { rpc } = this.#opened!;
       const lost = rpc.closed.then(() => undefined);
-      const completed = await Promise.race([this.#finished.promise, lost]);
-      if (completed !== undefined) return completed;
-      if (!this.#daemon_stops) {
-        throw new SvcError("internal", "lost the connection to the daemon", {
-          hint:
-            `the turn is in the journal; \`svc chat --session ${session_id}\` continues the session`,
-        });
-      }
-      const next = await this.#options.reconnect().catch(() => undefined);
-      if (next === undefined) {
+      const end = await Promise.race([this.#finished.promise, lost]);
+      if (end === undefined) {
+        if (await this.#reopen()) continue;
         const error = "the daemon has stopped; the turn goes on when it runs again";
         return { stop_reason: "interrupted", error };
       }
-      this.#opened = { rpc: next, session_id };
-      await this.#follow(next, session_id);
+      if (end.stop_reason !== "interrupted" || !await this.#goOn()) return end;
     }
+  }
+
+  /** Goes on with the next daemon. @returns false when there is none */
+  async #reopen(): Promise<boolean> {
+    const { session_id } = this.#opened!;
+    for (;;) {
+      const stopped = this.#daemon_stops;
+      if (!stopped && ++this.#crashes > CRASHES_MAX) {
+        throw new SvcError("internal", `the daemon crashed ${CRASHES_MAX + 1} times`, {
+          hint: `\`svc chat --session ${session_id}\` returns to the session`,
+        });
+      }
+      const rpc = await this.#options.reconnect(stopped).catch(() => undefined);
+      if (rpc === undefined) return false;
+      this.#opened = { rpc, session_id };
+      try {
+        await this.#follow(rpc, session_id);
+        return true;
+      } catch (error) {
+        if (!rpc.lost) throw error;
+      }
+    }
+  }
+
+  /** Has the turn go on that a crash has interrupted, unless the person wants to be asked. */
+  async #goOn(): Promise<boolean> {
+    const { rpc, session_id } = this.#opened!;
+    if (this.#crashes === 0 || this.#stopped !== undefined || rpc.lost) return false;
+    const { cut_off, state } = await rpc.call("session.get", { session_id });
+    if (!cut_off || state !== "running") return false;
+    const { settings } = await rpc.call("daemon.get_config");
+    if (settings["agent.continue"]?.value === "ask") return false;
+    this.#sent_seq = this.#completed!.seq;
+    this.#completed = undefined;
+    this.#finished = Promise.withResolvers();
+    await rpc.call("session.continue", { session_id });
+    return true;
   }
 
   async #follow(rpc: RpcClient, session_id: string): Promise<void> {
@@ -195,7 +269,7 @@ class Run {
     if (this.#stopped !== undefined) return this.#cancel();
     // An answer may have been lost with the connection.
     const { pending_approvals } = await rpc.call("session.get", { session_id });
-    for (const asked of pending_approvals) this.#deny(asked);
+    for (const asked of pending_approvals) this.#onAsked(asked);
   }
 
   /** Returns the limits of the next turn, or the end if nothing is left. */
@@ -223,17 +297,28 @@ class Run {
       console.error(`svc: ${visible(named(line.text))}`);
     }
     if (event.type === "subagent.started") this.#asking.add(event.data.lane_id);
-    if (event.type === "approval.requested" && this.#asking.has(event.data.lane_id)) {
-      const asked = askedOf(event.data);
-      if (asked === undefined) this.#deny(event.data);
-      else this.#leaveOpen(event.data, asked);
-    } else if (event.type === "user.withdrawn") {
+    if (event.type === "approval.requested") this.#onAsked(event.data);
+    else if (event.type === "user.withdrawn") {
       for (const { seq } of event.data.messages) this.#withdrawn.add(seq);
       if (this.#withdrawn.has(this.#sent_seq)) this.#onWithdrawn();
+    } else if (event.type === "turn.parked") {
+      this.#parked = event.data as EventData["turn.parked"];
+      this.#onParked();
+    } else if (event.type === "turn.continued") {
+      this.#parked = undefined;
     } else if (event.type === "turn.completed") {
+      this.#parked = undefined;
       this.#completed = event;
       this.#onCompleted(event);
     }
+  }
+
+  /** A script does not wait for hours. The turn stays parked. */
+  #onParked(): void {
+    if (this.#parked === undefined || this.#sent_seq === Infinity) return;
+    const { until, reason } = this.#parked;
+    if (Date.parse(until) - Date.now() <= PARKED_MAX_MS) return;
+    this.#finished.resolve({ stop_reason: "parked", error: `until ${until}: ${reason}` });
   }
 
   #onCompleted(event: EventParams): void {
@@ -245,9 +330,20 @@ class Run {
     this.#finished.resolve({ stop_reason: "cancelled", error: "the message was taken back" });
   }
 
-  /** Denies the call, because nobody can be asked, and says how to allow it. */
-  #deny({ approval_id, call_id, tool, args }: Asked): void {
+  #onAsked(data: Asked): void {
+    if (!this.#asking.has(data.lane_id)) return;
+    const again = this.#answered.has(data.call_id);
+    this.#answered.add(data.call_id);
+    const asked = askedOf(data);
+    if (asked === undefined) this.#deny(data, again);
+    else this.#leaveOpen(data, asked, again);
+  }
+
+  /** Denies the call, because nobody can be asked, and says once how to allow it. */
+  #deny({ approval_id, call_id, tool, args }: Asked, again: boolean): void {
     const { rpc, session_id } = this.#opened!;
+    rpc.call("session.approve", { session_id, approval_id, decision: "deny" }).catch(() => {});
+    if (again) return;
     const asks_for_more = tool === "run_command" && accessWords(args) !== undefined;
     const every_session = tool === APPROVAL_TOOL || asks_for_more || writesLater(args) ||
       (tool === REMEMBER && reachesFar((args as { scope?: Scope }).scope));
@@ -258,15 +354,19 @@ class Run {
     console.error(`svc: denied, because nobody can be asked: ${call} (${named(hint)})`);
     this.#progress.denied++;
     this.#line({ type: "denied", call_id, tool, args, hint });
-    rpc.call("session.approve", { session_id, approval_id, decision: "deny" }).catch(() => {});
   }
 
   /** Tells the model that nobody is there to answer. */
-  #leaveOpen({ approval_id, call_id }: Asked, { question, options }: PersonQuestion): void {
+  #leaveOpen(
+    { approval_id, call_id }: Asked,
+    { question, options }: PersonQuestion,
+    again: boolean,
+  ): void {
     const { rpc, session_id } = this.#opened!;
+    rpc.call("session.answer", { session_id, approval_id, unanswered: "nobody" }).catch(() => {});
+    if (again) return;
     console.error(`svc: nobody is there to answer: ${exactLine(question)}`);
     this.#line({ type: "unanswered", call_id, question, options });
-    rpc.call("session.answer", { session_id, approval_id, unanswered: "nobody" }).catch(() => {});
   }
 
   /** Cancels the turn at the first signal; exits at the second, or if there is no turn. */
@@ -321,6 +421,13 @@ class Run {
     if (stop_reason === "ok") return;
     const why = error === undefined ? "" : `: ${visible(named(error))}`;
     console.error(`svc: turn ${stop_reason}${why}`);
+    if (stop_reason === "parked") {
+      const { session_id } = this.#opened!;
+      console.error(named(
+        `     the daemon continues it then; \`svc chat --session ${session_id}\` shows it, and /cancel ` +
+          "there ends it",
+      ));
+    }
     if (stop_reason !== "schema") return;
     for (const problem of this.#checked!.problems) console.error(`     ${visible(problem)}`);
     console.error(`     the answer was:\n${visible(this.#progress.answer)}`);
@@ -331,6 +438,7 @@ class Run {
 const FOR_PEOPLE: ReadonlySet<string> = new Set([
   FILES_UNREADABLE,
   LATER_FILES,
+  PARKED,
   RULES_LEFT_OUT,
 ]);
 

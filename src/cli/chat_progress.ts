@@ -1,9 +1,12 @@
 /** What has happened in a run of `svc chat -p`. */
 import { rulesLine } from "../base/rules_line.ts";
 import type { EventParams } from "../client/rpc.ts";
-import { MAIN_LANE, MODEL_RETRY } from "../protocol/events.ts";
+import { type EventData, MAIN_LANE, MODEL_RETRY, type TurnUsage } from "../protocol/events.ts";
+import { parkedText } from "../protocol/note_text.ts";
 import type { Line } from "./chat_lines.ts";
 
+/** The `reason_code` of the note that the turn waits for the end of a limit. */
+export const PARKED = "turn_parked";
 /** The `reason_code` of the note about unreadable rules. */
 export const RULES_LEFT_OUT = "rules_left_out";
 
@@ -11,7 +14,8 @@ export class Progress {
   steps = 0;
   tool_calls = 0;
   denied = 0;
-  readonly usage = { tokens_in: 0, tokens_out: 0, tokens_cached: 0, usd: 0 };
+  /** By turn: one that went on after its end has all of its usage in the last. */
+  readonly #usages = new Map<string, TurnUsage>();
   /** The turn's text, where its last model call ended, and where the last tool call began. */
   #text = "";
   #step_start = 0;
@@ -30,6 +34,16 @@ export class Progress {
     this.#holds = holds;
   }
 
+  get usage(): TurnUsage {
+    const sum = { tokens_in: 0, tokens_out: 0, tokens_cached: 0, usd: 0 };
+    for (const usage of this.#usages.values()) {
+      for (const name of ["tokens_in", "tokens_out", "tokens_cached", "usd"] as const) {
+        sum[name] += usage[name];
+      }
+    }
+    return sum;
+  }
+
   /** Returns the held text of an answer that never ended. */
   rest(): Line | undefined {
     const text = this.#held;
@@ -44,7 +58,8 @@ export class Progress {
 
   /** Takes an event. @returns the line for it, if it has one. */
   // fold-ok: what the line of progress names; chat_view.ts says what is shown
-  take({ type, data }: EventParams): Line | undefined {
+  take(event: EventParams): Line | undefined {
+    const { type, data } = event;
     switch (type) {
       case "turn.started":
         this.#text = "";
@@ -55,6 +70,12 @@ export class Progress {
         else this.#said = this.#text.slice(this.#step_start);
         this.#text = this.#text.slice(0, this.#step_start);
         return { type: "note", text: "the turn goes on", reason_code: "turn_continued" };
+      case "turn.parked":
+        return {
+          type: "note",
+          text: parkedText({ data: data as EventData["turn.parked"], at: event.at }),
+          reason_code: PARKED,
+        };
       case "session.delta": {
         this.#text += data.text;
         if (this.#holds) {
@@ -102,9 +123,7 @@ export class Progress {
         return { type: "note", text, reason_code };
       }
       case "turn.completed":
-        for (const name of ["tokens_in", "tokens_out", "tokens_cached", "usd"] as const) {
-          this.usage[name] += data.usage[name];
-        }
+        this.#usages.set(data.turn_id, data.usage);
     }
     return undefined;
   }

@@ -1,5 +1,5 @@
 /** `svc chat` on a terminal: the terminal UI, connected to the daemon for as long as it is open. */
-import { connectOrStart, connectPatiently } from "../client/connect.ts";
+import { connectOrStart, connectPatiently, RETRIES_AFTER_CRASH } from "../client/connect.ts";
 import type { RpcClient } from "../client/rpc.ts";
 import type { Args } from "../features/verb_types.ts";
 import type { HomePaths } from "../os/paths.ts";
@@ -23,8 +23,6 @@ export interface TerminalChatOptions {
 
 /** How long pending answers may take when the person leaves. */
 const LAST_MS = 1_000;
-/** Attempts before a daemon that crashed is started again. */
-const RETRIES_AFTER_CRASH = 1;
 
 /** Talks in a terminal until the person leaves. @returns the exit code. */
 export async function converseInTerminal(

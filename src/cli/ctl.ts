@@ -1,6 +1,7 @@
 import { readDiscovery } from "../client/discovery.ts";
 import { SvcError } from "../protocol/errors.ts";
 import { ago } from "../base/ago.ts";
+import { clockText } from "../protocol/clock_text.ts";
 import { costText } from "../base/amount.ts";
 import { visible, visibleLine } from "../base/visible.ts";
 import type { Params } from "../features/verb_types.ts";
@@ -228,14 +229,21 @@ export async function call({ args }: Input<typeof spec.CALL>): Promise<number> {
   return print(await withDaemon((rpc) => rpc.ask(args.method, args.params)));
 }
 
+function stateText({ state, activity, parked_until }: SessionItem, now: number): string {
+  if (state !== "running") return state;
+  return activity === "working" && parked_until !== undefined
+    ? `parked until ${clockText(new Date(parked_until), new Date(now))}`
+    : activity;
+}
+
 function sessionTable(sessions: SessionItem[]): string {
   const pinned_first = sessions.toSorted((a, b) => Number(b.pinned ?? 0) - Number(a.pinned ?? 0));
   const now = Date.now();
   const rows = pinned_first.map((session) => {
-    const { id, state, activity, model, workdir, reason, title, last_event_at, ...spent } = session;
+    const { id, model, workdir, reason, title, last_event_at, ...spent } = session;
     return [
       id,
-      state === "running" ? activity : state,
+      stateText(session, now),
       last_event_at === "" ? "" : ago(last_event_at, now),
       model,
       costText(spent),

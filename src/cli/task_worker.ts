@@ -43,6 +43,7 @@ export async function runWorker({ flags }: Input<typeof TASK_WORKER>): Promise<n
         port,
         health: flags.health === undefined ? undefined : listenAddress("--health", flags.health),
         onListening: listening.resolve,
+        onFailure: listening.reject,
         workers,
         task_types,
         onStep: (step) => showStep(step, as_json),
@@ -51,8 +52,8 @@ export async function runWorker({ flags }: Input<typeof TASK_WORKER>): Promise<n
   });
   surviveDefects(worker);
   stopOnSignals(worker, false);
-  const url = `http://${urlHost(hostname)}:${await listening.promise}`;
   try {
+    const url = `http://${urlHost(hostname)}:${await listening.promise}`;
     show(
       { event: "worker.started", pid: Deno.pid, url, task_types, workers },
       `running ${task_types.join(", ")} tasks at ${url}, up to ${workers} queued tasks at once`,

@@ -20,6 +20,8 @@ const NOTICE_MS = 15;
 const START_DEADLINE_MS = 30_000;
 /** Retries of a client that starts no daemon. */
 const RETRIES = 3;
+/** Retries before a daemon that crashed is started again. */
+export const RETRIES_AFTER_CRASH = 1;
 
 /** Connects to the running daemon, if any. */
 export async function connectIfAny(paths: HomePaths): Promise<RpcClient | undefined> {
@@ -68,6 +70,16 @@ export async function connectOrStart(
   onStarting: () => void,
 ): Promise<RpcClient> {
   return new RpcClient(await dialOrStart(paths, onStarting));
+}
+
+/** Connects to the daemon that follows one that has crashed; starts it if nobody else does. */
+export async function connectAfterCrash(paths: HomePaths): Promise<RpcClient> {
+  try {
+    return await connectPatiently(paths, () => {}, RETRIES_AFTER_CRASH);
+  } catch (error) {
+    if (!(error instanceof SvcError) || error.code !== "not_found") throw error;
+    return await connectOrStart(paths, () => {});
+  }
 }
 
 /** As {@linkcode connectOrStart}, but returns the bare connection. */

@@ -29,6 +29,13 @@ interface Answer {
   params?: unknown;
 }
 
+/** The daemon has gone; what it did with the calls under way is unknown. */
+export class ConnectionLost extends SvcError {
+  constructor() {
+    super("internal", "lost the connection to the daemon");
+  }
+}
+
 export class RpcClient {
   readonly #conn: LocalConn;
   #next_id = 1;
@@ -84,7 +91,7 @@ export class RpcClient {
     } catch {
       // Handled below, like the end.
     }
-    this.#lost = new SvcError("internal", "lost the connection to the daemon");
+    this.#lost = new ConnectionLost();
     for (const call of this.#calls.values()) call.reject(this.#lost);
     this.#calls.clear();
   }

@@ -8,6 +8,7 @@ export const DEFAULTS = {
     approval: "ask" as const,
     fallback: [] as string[],
     max_steps: 50,
+    park_after: 2 * 60_000,
     critic: false,
     titles: true,
     first_byte_timeout: ANSWER_LIMITS.first_byte_ms,

@@ -122,6 +122,9 @@ export const OWN = z.strictObject({
       "What happens to an interrupted turn; by default it continues after a stop, and you are asked " +
         "after a crash",
     ),
+    park_after: duration(DEFAULTS.agent.park_after).describe(
+      "A turn is parked if its provider asks to wait for longer than this",
+    ),
     critic: z.boolean().default(DEFAULTS.agent.critic)
       .describe("Whether the output critic also reads your own sessions"),
     titles: z.boolean().default(DEFAULTS.agent.titles)

@@ -8,7 +8,7 @@ import type { Discovery } from "../protocol/discovery.ts";
 import { SvcError } from "../protocol/errors.ts";
 import { VERSION } from "../protocol/version.ts";
 import { Hub } from "../session/hub.ts";
-import { type Ids, isWorkTitle } from "../session/ids.ts";
+import { type Ids, isMissionTitle, isWorkTitle } from "../session/ids.ts";
 import type { Dispatcher } from "../verbs/define.ts";
 import { givenOf, migrationsOf, type OpenFeatures } from "../verbs/feature.ts";
 import type { Host } from "../verbs/host.ts";
@@ -91,11 +91,18 @@ export function makeCore(parts: CoreParts): Core {
     },
     goesOn({ state }, after) {
       const { model, title } = state;
-      // Tasks and missions resume themselves; agents keep their own conversations.
-      if (isWorkTitle(title) || features().agents.some((it) => it.answers(model))) return false;
+      // Agents keep their own conversations.
+      if (features().agents.some((it) => it.answers(model))) return false;
       const { continue: mode } = config().agent;
+      // A mission has its turns go on, and nobody is asked; a task starts again.
+      if (isWorkTitle(title)) return isMissionTitle(title) && mode !== "never" && after !== "asked";
       if (after === "asked") return mode !== "never";
-      return mode === "always" || (mode === undefined && after === "stop");
+      return mode === "always" || (mode === undefined && after !== "crash");
+    },
+    parks({ state }) {
+      if (features().agents.some((it) => it.answers(state.model))) return undefined;
+      const { continue: mode, park_after: after_ms } = config().agent;
+      return mode === "never" ? undefined : { after_ms, asks: mode === "ask" };
     },
     async compact(session, turn) {
       const { model } = session.state;

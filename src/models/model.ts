@@ -122,8 +122,10 @@ export class ModelError extends Error {
   readonly retryable: boolean;
   /** The HTTP status, if there was one. */
   readonly status?: number;
-  /** The delay from `Retry-After` or `retry-after-ms`, in milliseconds. */
+  /** How long the provider asks to wait, in milliseconds; see `usage_limit.ts`. */
   readonly retry_after_ms?: number;
+  /** A rate limit or a usage limit refused the request; it ends by itself. */
+  readonly limited: boolean;
   /** The number of attempts worth making; default: as for any other failure. */
   readonly attempts?: number;
   /** The conversation is too long; a shorter one may succeed. */
@@ -139,6 +141,7 @@ export class ModelError extends Error {
     this.retryable = options.retryable;
     this.status = options.status;
     this.retry_after_ms = options.retry_after_ms;
+    this.limited = options.limited ?? false;
     this.attempts = options.attempts;
     this.too_long = options.too_long;
     this.filtered = options.filtered ?? false;

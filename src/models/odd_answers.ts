@@ -139,6 +139,7 @@ function statusOf(error: unknown): number {
   const { code, status, type } = isObject(error) ? error : {};
   const number = [code, status].map(Number).find((it) => it >= 400 && it <= 599);
   if (number !== undefined) return number;
+  if (/rate_limit|usage_limit|quota|exhausted/i.test(`${code} ${status} ${type}`)) return 429;
   return /invalid|auth|permission|not_found|context_length/i.test(`${code} ${type}`) ? 400 : 502;
 }
 

@@ -1,7 +1,8 @@
 /** Turns failures of a provider into errors that tell people what to fix. */
 
-import { ModelError } from "./model.ts";
+import { ModelError, type TooLong } from "./model.ts";
 import { tooLong } from "./too_long.ts";
+import { namesUsageLimit, neverEnds, type Refusal, waitAsked } from "./usage_limit.ts";
 
 /** What messages may mention, and what they must not contain. */
 export interface ProviderContext {
@@ -104,13 +105,30 @@ function ofResponse(error: Record<string, unknown>, context: ProviderContext): M
   return new ModelError(
     clean(`${context.name} answered ${status}: ${message}`, context, hint),
     {
-      retryable: isRetryable(status) && !outOfQuota(sent) && too_long === undefined,
+      ...again(status, { headers, sent, message }, too_long),
       status,
       too_long,
       filtered: filters(status, `${body} ${message}`),
-      retry_after_ms: retryAfter(headers) ?? retryDelay(body),
     },
   );
+}
+
+/** Whether, and when, the same request may succeed. */
+function again(
+  status: number | undefined,
+  refusal: Refusal,
+  too_long: TooLong | undefined,
+): Pick<ModelError, "retryable" | "limited" | "retry_after_ms"> {
+  if (status === undefined || too_long !== undefined || neverEnds(refusal)) {
+    return { retryable: false, limited: false };
+  }
+  const usage_limit = status < 500 && status !== 401 && namesUsageLimit(refusal.message);
+  const retry_after_ms = isRetryable(status) || usage_limit
+    ? waitAsked(refusal, Date.now())
+    : undefined;
+  // Other statuses than 429 may have other reasons to name a limit.
+  const limited = status === 429 || (usage_limit && retry_after_ms !== undefined);
+  return { retryable: limited || isRetryable(status), limited, retry_after_ms };
 }
 
 function inStream(error: Record<string, unknown>, context: ProviderContext): ModelError {
@@ -133,10 +151,8 @@ function failed(
   sent?: unknown,
 ): ModelError {
   const too_long = tooLong(status, message);
-  const retryable = status !== undefined && isRetryable(status) && !outOfQuota(sent) &&
-    too_long === undefined;
   return new ModelError(clean(`${context.name} failed: ${message}`, context), {
-    retryable,
+    ...again(status, { sent, message }, too_long),
     status,
     too_long,
     filtered: filters(status, message),
@@ -154,13 +170,6 @@ function isRetryable(status: number): boolean {
   return status === 408 || status === 409 || status === 429 || status >= 500;
 }
 
-/** OpenAI answers 429 when an account has no credit; retrying does not help. */
-function outOfQuota(sent: unknown): boolean {
-  if (!isRecord(sent)) return false;
-  return sent.code === "insufficient_quota" || sent.type === "insufficient_quota" ||
-    outOfQuota(sent.error);
-}
-
 /** Google answers an invalid key with 400. */
 function refusesKey(status: number, message: string): boolean {
   return status === 401 || status === 403 ||
@@ -175,29 +184,13 @@ function statusOf(value: unknown): number | undefined {
 /** Returns the status for an error's name; errors in mid-stream have no other. */
 function statusNamed(name: string): number | undefined {
   if (/overloaded/.test(name)) return 529;
-  if (/rate_limit|insufficient_quota/.test(name)) return 429;
+  if (/rate_limit|usage_limit|quota|resource_exhausted/i.test(name)) return 429;
   if (/timeout/.test(name)) return 504;
   if (/unavailable/.test(name)) return 503;
   if (/server_error|api_error|internal/.test(name)) return 500;
   if (/authentication|invalid_api_key/.test(name)) return 401;
   if (/invalid|context_length/.test(name)) return 400;
   return undefined;
-}
-
-function retryAfter(headers: Record<string, unknown>): number | undefined {
-  const ms = Number.parseFloat(String(headers["retry-after-ms"] ?? ""));
-  if (Number.isFinite(ms)) return Math.max(0, Math.round(ms));
-  const after = headers["retry-after"];
-  if (typeof after !== "string" || after.trim() === "") return undefined;
-  const seconds = Number(after);
-  const wait = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(after) - Date.now();
-  return Number.isNaN(wait) ? undefined : Math.max(0, Math.round(wait));
-}
-
-/** Google sends the delay as RetryInfo in the error's details, not as a header. */
-function retryDelay(body: string): number | undefined {
-  const seconds = /"retryDelay":\s*"([\d.]+)s"/.exec(body)?.[1];
-  return seconds === undefined ? undefined : Math.round(Number(seconds) * 1000);
 }
 
 function messageIn(sent: unknown): string | undefined {
@@ -227,7 +220,7 @@ function clean(message: string, context: ProviderContext, hint = ""): string {
   for (const secret of context.secrets) {
     text = text.replaceAll(secret, "[key]").replaceAll(encodeURIComponent(secret), "[key]");
   }
-  return (text.length > 600 ? `${text.slice(0, 600)}…` : text) + hint;
+  return (text.length > 600 ? `${text.slice(0, 600).toWellFormed()}…` : text) + hint;
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

@@ -64,7 +64,7 @@ interface MissionBegin {
 }
 
 /** Why a turn has to be continued. */
-export type CutBy = "stop" | "crash" | "asked";
+export type CutBy = "stop" | "crash" | "limit" | "asked";
 
 export interface AnsweredCall {
   call_id: string;
@@ -214,10 +214,18 @@ export interface EventData {
   /** A turn begins. */
   "turn.started": { turn_id: string; model: string };
   /**
-   * A turn that was cut off goes on: after a stop of the daemon, after its crash, or because a person
-   * asked for it. What the model was still saying is void, as before a retry.
+   * A turn that was cut off or parked goes on: after a stop of the daemon, after its crash, at the end
+   * of a limit, or because a person asked for it. What the model was still saying is void, as before a retry.
    */
   "turn.continued": { turn_id: string; after: CutBy };
+  /** A provider's limit refuses the model call; the turn waits for its end, also over restarts. */
+  "turn.parked": {
+    turn_id: string;
+    /** When it goes on by itself, RFC 3339. */
+    until: string;
+    /** What the provider said, or why it could not be reached. */
+    reason: string;
+  };
   /** Text of the main lane. */
   "session.delta": { turn_id: string; text: string };
   /** The model's reasoning before its answer, as far as its provider shows it. */

@@ -11,6 +11,7 @@ export const DURABLE: ReadonlySet<EventType> = new Set<EventType>([
   "session.rewound",
   "session.ended",
   "turn.completed",
+  "turn.parked",
   "user.withdrawn",
 ]);
 

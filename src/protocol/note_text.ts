@@ -1,4 +1,5 @@
 /** Describes what happens to a session, for people. */
+import { clockText } from "./clock_text.ts";
 import type { EventData } from "./events.ts";
 import { stopLabel } from "./stop_reasons.ts";
 
@@ -22,6 +23,28 @@ export function pausedText({ reason }: EventData["session.paused"]): string {
   return reason === "operator"
     ? "the session was paused"
     : "the session was paused, because the daemon stopped";
+}
+
+/** `parked until 15:04, then the turn goes on by itself: work answered 429: quota used up` */
+export function parkedText(
+  { data: { until, reason }, at }: {
+    data: Pick<EventData["turn.parked"], "until" | "reason">;
+    at: string;
+  },
+): string {
+  const time = clockText(new Date(until), new Date(at));
+  return `parked until ${time}, then the turn goes on by itself: ${reason}`;
+}
+
+/** The same for a client that comes later; undefined if no turn is parked. */
+export function parkedNow(
+  { parked_until: until, parked_reason: reason = "" }: {
+    parked_until?: string;
+    parked_reason?: string;
+  },
+): string | undefined {
+  if (until === undefined) return undefined;
+  return parkedText({ data: { until, reason }, at: new Date().toISOString() });
 }
 
 export function movedText({ workdir, from, by, replaced }: EventData["session.moved"]): string {

@@ -34,7 +34,8 @@ export class Continuations {
 
   /** Call after each event of a session: one that rests or asks a person frees its place. */
   committed(session: Session): void {
-    if (this.#working.has(session) && session.activity !== "working") this.#release(session);
+    if (!this.#working.has(session)) return;
+    if (session.activity !== "working" || session.parked !== undefined) this.#release(session);
   }
 
   #release(session: Session): void {

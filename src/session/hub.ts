@@ -1,4 +1,5 @@
 /** All sessions of a daemon: creates, finds, lists and restores them. */
+import { Opener } from "../base/lazy.ts";
 import { join } from "@std/path";
 import { messageOf } from "../protocol/errors.ts";
 import { ensurePrivateDir, removeTemporaries } from "../os/files.ts";
@@ -8,6 +9,7 @@ import type { SessionDeleter } from "./deleter.ts";
 import { Deletions } from "./deletions.ts";
 import { type IndexEntries, type IndexEntry, knownPath } from "./index_file.ts";
 import { completedIndex, rebuiltIndex } from "./index_repair.ts";
+import { isWorkTitle } from "./ids.ts";
 import { linkJournal } from "./journal_links.ts";
 import { type CreateOptions, SessionMaker } from "./maker.ts";
 import type { RestNote } from "./rest_note.ts";
@@ -23,6 +25,9 @@ import { Snapshots } from "./snapshots.ts";
 import type { Published } from "./subscription.ts";
 import type { HubParts } from "./hub_parts.ts";
 
+/** How long the turn of a feature's session waits for the feature. */
+const ADOPTED_MS = 60_000;
+
 export class Hub {
   readonly #parts: HubParts;
   readonly #session_parts: SessionParts;
@@ -31,6 +36,14 @@ export class Hub {
   readonly #housekeeping: Housekeeping;
   readonly #snapshots: Snapshots;
   readonly #continuations = new Continuations();
+  readonly #parking = new Opener(async () => {
+    const { Parking, waker } = await import("./parking.ts");
+    return new Parking(waker({
+      findDirectory: (session) => this.findDirectory(session),
+      goOn: (session) => this.#continuations.add(session),
+      log: this.#parts.log,
+    }));
+  });
   readonly #deletions: Deletions;
   readonly #maker: SessionMaker;
   readonly #places: Places;
@@ -311,6 +324,15 @@ export class Hub {
     return this.#index.saveConfiguring(session);
   }
 
+  /** A feature adopts its sessions; a turn that nobody adopts ends by itself. */
+  #continueLater(session: Session): void {
+    if (!isWorkTitle(session.state.title)) return this.#continuations.add(session);
+    const timer = setTimeout(() => {
+      if (!this.#stopping && session.waitsToGoOn) this.#continuations.add(session);
+    }, ADOPTED_MS);
+    Deno.unrefTimer(timer);
+  }
+
   // ── stopping and coming back ─────────────────────────────────────────────────────────────────
 
   /**
@@ -322,6 +344,7 @@ export class Hub {
     await this.ready;
     this.#stopping = true;
     this.#continuations.stop();
+    void this.#parking.opened?.then((it) => it.stop());
     this.#housekeeping.stop();
     await Promise.allSettled([this.#resumed, this.#opener_loading?.then((it) => it.idle())]);
     const busy = [...this.#table.open.values()]
@@ -430,7 +453,8 @@ export class Hub {
 
   #onOpened(session: Session, moved: boolean): void {
     if (moved) this.#parts.onMoved?.(session.id);
-    if (session.waitsToGoOn) this.#continuations.add(session);
+    if (session.parked !== undefined) void this.#parking.get().then((it) => it.add(session));
+    else if (session.waitsToGoOn) this.#continueLater(session);
     if (this.#restored) session.takeUp();
   }
 
@@ -454,6 +478,9 @@ export class Hub {
     this.#table.changed(session);
     this.#housekeeping.committed(session, durable);
     this.#continuations.committed(session);
+    if (this.#parking.opened !== undefined || session.state.turn?.parked !== undefined) {
+      void this.#parking.get().then((it) => it.committed(session, events));
+    }
     // Sessions in the making, or removed, are not in the index.
     if (!this.#table.open.has(session.id)) return;
     this.#index.changed(session);

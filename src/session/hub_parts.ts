@@ -2,8 +2,11 @@ import type { Retention } from "./retention.ts";
 import type { Session, SessionParts } from "./session.ts";
 import type { Published } from "./subscription.ts";
 
-export interface HubParts
-  extends Pick<SessionParts, "ids" | "log" | "runTurn" | "goesOn" | "compact" | "endBackground"> {
+export interface HubParts extends
+  Pick<
+    SessionParts,
+    "ids" | "log" | "runTurn" | "goesOn" | "parks" | "compact" | "endBackground"
+  > {
   home: string;
   index_path: string;
   /** Directory of the ledger anchors, one file per session. */

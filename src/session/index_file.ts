@@ -43,7 +43,7 @@ export interface Known extends
   /** Whether a daemon's stop paused it: it will resume. */
   stopped?: true;
   /** The turn that the stop left open: it will continue. */
-  left?: { activity: SessionState["activity"]; approvals: number };
+  left?: { activity: SessionState["activity"]; approvals: number; parked_until?: string };
   /** Whether it was active: the next daemon resumes that by itself. */
   busy?: true;
   journal: { size: number; changed: string; oldest_at?: string };

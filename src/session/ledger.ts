@@ -89,6 +89,7 @@ function causeKey({ type, data }: SessionEvent): string | undefined {
     case "session.reasoning":
     case "turn.completed":
     case "turn.continued":
+    case "turn.parked":
       return data.turn_id;
     case "lane.status":
     case "lane.delta":

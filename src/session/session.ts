@@ -24,6 +24,7 @@ import type { Sent } from "./inbox.ts";
 import type { Rights } from "./index_file.ts";
 import type { Journal } from "./journal.ts";
 import { Lanes } from "./lanes.ts";
+import type { Parks } from "./parked.ts";
 import type { Retention } from "./retention.ts";
 import type { Kept, Snapshots } from "./snapshots.ts";
 import type { QueuedMessage, SessionState } from "./session_state.ts";
@@ -37,6 +38,8 @@ import { Writer } from "./writer.ts";
 export interface SessionParts {
   ids: Ids;
   log: Log;
+  /** How turns wait for the end of a provider's limit; by default they do not. */
+  parks?(session: Session): Parks | undefined;
   /** Carries out one turn: calls the model, runs tools, emits what happens. */
   runTurn(session: Session, turn: Turn): Promise<TurnEnd>;
   /** Whether a turn that was cut off goes on by itself; by default none does. */
@@ -84,6 +87,8 @@ export class Session {
   /** The rights that are about to be recorded. */
   readonly configuring: Set<Rights> = new Set();
   readonly approvals: Approvals;
+  /** When its work must be done, in milliseconds since 1970. */
+  deadline_at?: number;
   readonly #parts: SessionParts;
   readonly #writer: Writer;
   readonly #conversation: Conversation;
@@ -320,9 +325,14 @@ export class Session {
     return this.#turns.cutOff;
   }
 
-  /** Has the turn go on that waits for it. @returns whether one does. */
-  goOn(): boolean {
-    return this.#turns.goOn();
+  /** See {@linkcode Turns.parked}. */
+  get parked(): Turns["parked"] {
+    return this.#turns.parked;
+  }
+
+  /** See {@linkcode Turns.goOn}. */
+  goOn(options?: { early?: boolean }): boolean {
+    return this.#turns.goOn(options);
   }
 
   /**

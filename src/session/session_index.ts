@@ -249,7 +249,11 @@ function knownOf(state: SessionState, journal: Known["journal"]): Known {
   const stopped = state.paused_by === "daemon_shutdown";
   // It continues once the daemon listens, and need not be read before.
   const left = stopped && state.turn !== undefined
-    ? { activity: state.activity, approvals: state.pending_approvals.length }
+    ? {
+      activity: state.activity,
+      approvals: state.pending_approvals.length,
+      parked_until: state.turn.parked?.until,
+    }
     : undefined;
   const busy = state.state !== "ended" && left === undefined && (
     state.turn !== undefined || messageWaits(state) || open || state.pending_approvals.length > 0
@@ -288,6 +292,8 @@ export function itemOf(
   const { stopped, left } = known;
   const state = stopped ? "running" : known.state;
   const activity = left?.activity ?? "idle";
-  const shared = { ...known, id, workdir, started_at, last_seq, state, activity } as const;
+  const parked_until = left?.parked_until;
+  const place = { id, workdir, started_at, last_seq };
+  const shared = { ...known, ...place, state, activity, parked_until } as const;
   return toItem(shared, left?.approvals ?? 0);
 }

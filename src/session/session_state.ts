@@ -64,6 +64,10 @@ export interface OpenTurn {
   effort?: Effort;
   /** Whether a clean stop left it for the next daemon. */
   left?: boolean;
+  /** Until when it waits for the end of a limit, and what the provider said. */
+  parked?: { until: string; reason: string };
+  /** When it was first parked without an answer since. */
+  parked_since?: string;
   /** Continuations in a row after crashes. */
   crashes?: number;
 }

@@ -120,7 +120,8 @@ export class SessionTable {
     let item = this.#items.get(session);
     if (item === undefined) {
       const { state, activity } = session;
-      item = toItem({ ...state, activity }, state.pending_approvals.length);
+      const parked_until = session.parked?.until;
+      item = toItem({ ...state, activity, parked_until }, state.pending_approvals.length);
       this.#items.set(session, item);
     }
     return item;

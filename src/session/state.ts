@@ -180,6 +180,13 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
     case "turn.continued":
       continueTurn(state, event.data.after);
       break;
+    case "turn.parked": {
+      const { until, reason } = event.data;
+      if (!state.turn) break;
+      state.turn.parked = { until, reason };
+      state.turn.parked_since ??= event.at;
+      break;
+    }
     case "session.delta":
       if (state.turn) state.turn.text += event.data.text;
       break;
@@ -203,6 +210,7 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
       if (turn) {
         takeMessages(state, event.data.seen_seq);
         turn.step_start = turn.text.length;
+        if (turn.parked_since !== undefined) turn.parked_since = undefined;
       }
       break;
     }

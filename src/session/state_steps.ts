@@ -82,6 +82,7 @@ export function continueTurn(state: SessionState, after: CutBy): void {
   if (state.turn === undefined && turn.text !== "") state.messages_count--;
   turn.text = turn.text.slice(0, turn.step_start);
   turn.left = false;
+  if (turn.parked !== undefined) turn.parked = undefined;
   turn.crashes = after === "crash" ? (turn.crashes ?? 0) + 1 : 0;
   state.turn = turn;
   state.cut = undefined;

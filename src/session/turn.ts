@@ -5,6 +5,8 @@ import type { StopReason } from "../protocol/events.ts";
 export interface TurnEnd {
   stop_reason: StopReason;
   error?: string;
+  /** It may wait for the end of a provider's limit instead. */
+  park?: { wait_ms: number; reason: string };
 }
 
 /** The turn in flight. */
@@ -18,11 +20,14 @@ export interface Turn {
   readonly continued: boolean;
   /** Whether it is being left for the next daemon, which continues it. */
   readonly left: boolean;
+  /** It does not wait longer for a provider's limit, but ends with {@linkcode TurnEnd.park}. */
+  readonly parks_after_ms?: number;
 }
 
 /** A turn as its session keeps it. */
 export interface RunningTurn extends Turn {
   left: boolean;
+  parks_after_ms?: number;
   hard_stop: AbortController;
   soft_stop: AbortController;
   /** Why it was asked to stop. */

@@ -32,7 +32,7 @@ export class TurnCloser {
 
   /** Whether the end of a turn is still to be recorded; nothing begins before it is. */
   get mending(): boolean {
-    return this.#mending !== undefined;
+    return this.#mending !== undefined || this.#closing !== undefined;
   }
 
   /** Records the end of a turn that ran. */
@@ -62,10 +62,10 @@ export class TurnCloser {
   }
 
   /** Ends a turn that is open in the journal though nothing runs it. */
-  async closeStray(stop_reason: StopReason): Promise<void> {
+  async closeStray(stop_reason: StopReason, error?: string): Promise<void> {
     const { state, hasTurn } = this.#parts;
     if (hasTurn() || state.turn === undefined) return;
-    this.#closing ??= this.complete(state.turn.turn_id, { stop_reason })
+    this.#closing ??= this.complete(state.turn.turn_id, { stop_reason, error })
       .finally(() => this.#closing = undefined);
     await this.#closing;
   }

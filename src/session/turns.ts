@@ -12,6 +12,7 @@ import { CompactionRequest } from "./compaction_request.ts";
 import { Inbox, type Sent } from "./inbox.ts";
 import type { Session, SessionParts } from "./session.ts";
 import type { QueuedMessage, SessionState } from "./session_state.ts";
+import { isOver, parkedUntil, type Parks, unparked } from "./parked.ts";
 import { messageWaits } from "./state_steps.ts";
 import { newTurn, type RunningTurn, type TurnEnd } from "./turn.ts";
 import { TurnCloser } from "./turn_closer.ts";
@@ -85,7 +86,7 @@ export class Turns {
     this.closer.mended();
     const message_id = this.#parts.ids.next("msg");
     const { seq } = await this.#session.emit("user.message", { message_id, text, ...more });
-    // It steers the turn that waits to go on.
+    // It steers the turn that waits to go on; behind a parked one it waits too.
     if (!this.goOn()) this.startNext();
     return { message_id, seq };
   }
@@ -140,14 +141,41 @@ export class Turns {
       this.#goesOn("asked");
   }
 
-  /** Has the turn go on that waits for it. @returns whether one does. */
-  goOn(): boolean {
+  /** Until when its turn waits for the end of a provider's limit, and what that said. */
+  get parked(): { until: string; reason: string } | undefined {
+    return this.#left === "limit" ? this.#state.turn?.parked : undefined;
+  }
+
+  get #parks(): Parks | undefined {
+    return this.#parts.parks?.(this.#session);
+  }
+
+  /**
+   * Has the turn go on that waits for it.
+   *
+   * @param options `early`: before the end of a limit, because a person asked for it
+   * @returns whether one does
+   */
+  goOn({ early = false } = {}): boolean {
     const after = this.#left;
     const { turn } = this.#state;
     if (after === undefined || turn === undefined || !this.#mayBegin()) return false;
+    const { parked } = this;
+    if (parked !== undefined && !early && !this.#limitEnded(parked)) return false;
     this.#left = undefined;
-    this.#begin((it) => this.#runTurn(it, after), turn.turn_id);
+    const by = parked !== undefined && early ? "asked" : after;
+    this.#begin((it) => this.#runTurn(it, by), turn.turn_id);
     return true;
+  }
+
+  /** Whether a parked turn goes on now; one that no longer may is ended. */
+  #limitEnded({ until, reason }: { until: string; reason: string }): boolean {
+    if (!isOver(Date.parse(until), Date.now())) return false;
+    const parks = this.#parks;
+    if (parks !== undefined && !parks.asks) return true;
+    const stop_reason = parks === undefined ? "rate_limit" : "interrupted";
+    this.dropLeft(stop_reason, reason).catch(() => this.closer.mend());
+    return false;
   }
 
   /**
@@ -160,9 +188,10 @@ export class Turns {
    */
   async continueTurn(): Promise<string> {
     this.#writer.requireWritable();
+    if (this.parked !== undefined) await this.#turn?.ended;
     const { cut } = this.#state;
     const waiting = this.#state.turn?.turn_id;
-    if (waiting !== undefined && this.goOn()) return waiting;
+    if (waiting !== undefined && this.goOn({ early: true })) return waiting;
     if (this.#turn !== undefined) {
       throw new SvcError("conflict", `a turn of session ${this.#state.id} is running`);
     }
@@ -214,6 +243,10 @@ export class Turns {
 
   #startCompaction(): void {
     if (!this.#compaction.waits || this.#turn !== undefined) return;
+    if (this.parked !== undefined) {
+      this.#compaction.refuse(this.#parkedError(this.parked));
+      return;
+    }
     // The turn that goes on does it, between two of its steps.
     if (this.#left !== undefined && this.#state.state === "running") return;
     if (!this.#open() || this.#state.state !== "running") {
@@ -233,6 +266,7 @@ export class Turns {
    */
   async alone<T>(work: () => Promise<T>): Promise<T> {
     const stray = this.#state.turn !== undefined || messageWaits(this.#state);
+    if (this.parked !== undefined) throw this.#parkedError(this.parked);
     if (this.#turn !== undefined || stray || !this.#open()) {
       throw new SvcError("conflict", `session ${this.#state.id} is at work`, {
         hint: "wait for the end of the turn, or cancel it with session.cancel",
@@ -245,6 +279,12 @@ export class Turns {
       return worked.then(() => {}, () => {});
     });
     return await done.promise;
+  }
+
+  #parkedError({ until }: { until: string }): SvcError {
+    return new SvcError("conflict", `session ${this.#state.id} is parked until ${until}`, {
+      hint: "continue its turn with session.continue, or cancel it with session.cancel",
+    });
   }
 
   #stoppedError(): SvcError {
@@ -262,6 +302,7 @@ export class Turns {
   ): Promise<void> {
     const { turn_id } = turn;
     let end: TurnEnd;
+    turn.parks_after_ms = this.#parks?.after_ms;
     if (after === undefined) turn.held_seq = this.#state.last_seq;
     try {
       try {
@@ -286,12 +327,19 @@ export class Turns {
     if (turn.stop_reason !== undefined && (turn.signal.aborted || end.stop_reason !== "ok")) {
       end = { stop_reason: turn.stop_reason };
     }
-    turn.end = end;
+    const { park, ...unlimited } = end;
+    const limited = park === undefined ? undefined : this.#afterLimit(end, park.wait_ms);
+    turn.end = end = limited !== undefined && "until" in limited ? unlimited : limited ?? unlimited;
     // Nothing that it began outlives it.
     turn.hard_stop.abort(new DOMException("the turn has ended", "AbortError"));
     try {
       if (turn.left && end.stop_reason === "interrupted" && this.#state.turn !== undefined) {
         return await this.#leave();
+      }
+      if (limited !== undefined && "until" in limited && this.#state.turn !== undefined) {
+        const stopped = await this.#park(turn, { until: limited.until, reason: park!.reason });
+        if (stopped === undefined) return;
+        turn.end = end = stopped;
       }
       await this.closer.close(turn, end);
     } catch (error) {
@@ -302,6 +350,37 @@ export class Turns {
       });
       this.closer.mend();
     }
+  }
+
+  /** Returns until when a turn is parked that a limit has ended, or how it ends. */
+  #afterLimit(end: TurnEnd, wait_ms: number): TurnEnd | { until: string } {
+    const parks = this.#parks;
+    if (parks === undefined) return unparked(end);
+    const { deadline_at } = this.#session;
+    const { parked_since } = this.#state.turn ?? {};
+    const parked = parkedUntil({ wait_ms, parked_since, deadline_at, now: Date.now() });
+    if ("refused" in parked) return unparked(end, parked.refused);
+    return parks.asks ? unparked({ ...end, stop_reason: "interrupted" }) : parked;
+  }
+
+  /** Leaves a turn open until a limit ends. @returns how it ends, if it was stopped meanwhile. */
+  async #park(
+    turn: RunningTurn,
+    parked: { until: string; reason: string },
+  ): Promise<TurnEnd | undefined> {
+    await this.closer.closeLanes("its turn is parked", "parked");
+    await this.#writer.written();
+    // Before: who hears of it must find the session parked.
+    this.#left = "limit";
+    try {
+      await this.#session.emit("turn.parked", { turn_id: turn.turn_id, ...parked });
+    } catch (error) {
+      this.#left = undefined;
+      throw error;
+    }
+    if (turn.stop_reason === undefined || turn.left) return undefined;
+    this.#left = undefined;
+    return { stop_reason: turn.stop_reason };
   }
 
   /** What it does. A turn that is open in the journal alone, which could not be written, does not run. */
@@ -317,11 +396,12 @@ export class Turns {
    */
   async recover(): Promise<void> {
     const { turn, paused_by } = this.#state;
-    const after = turn?.left ? "stop" : "crash";
+    const after = turn?.parked ? "limit" : turn?.left ? "stop" : "crash";
     const crashed = after === "crash" && (turn?.crashes ?? 0) + 1 >= CRASHES_MAX;
     const may = turn !== undefined && !crashed && paused_by !== "operator";
     if (may && this.#goesOn(after)) this.#left = after;
-    await this.closer.closeStray("interrupted");
+    const limited = turn?.parked !== undefined && !this.#parks?.asks;
+    await this.closer.closeStray(limited ? "rate_limit" : "interrupted", turn?.parked?.reason);
     for (const { command_id, command } of this.#state.background) {
       await this.#session.emit("background.ended", {
         command_id,
@@ -359,10 +439,10 @@ export class Turns {
   }
 
   /** Ends the turn that waits to go on. @returns whether there was one. */
-  async dropLeft(stop_reason: StopReason): Promise<boolean> {
+  async dropLeft(stop_reason: StopReason, error?: string): Promise<boolean> {
     if (this.#left === undefined) return false;
     this.#left = undefined;
-    await this.closer.closeStray(stop_reason);
+    await this.closer.closeStray(stop_reason, error);
     this.#startCompaction();
     this.startNext();
     return true;

@@ -21,6 +21,7 @@ import {
   endedText,
   hookText,
   movedText,
+  parkedText,
   pausedText,
   reloadedText,
   rewoundText,
@@ -87,6 +88,8 @@ export class View {
   #unseen: UserItem[] = [];
   #turn = false;
   #cut_off: CutOff | undefined;
+  /** The note on a parked turn. */
+  #parked: NoteItem | undefined;
   #kept = 0;
   #event: Pick<SessionEvent, "seq" | "at"> = { seq: 0, at: "" };
   #changes: Change[] = [];
@@ -164,11 +167,21 @@ export class View {
         break;
       case "turn.continued":
         this.#turn = true;
+        this.#takeParked();
         this.#continueTurn();
         this.#note(TURN_CONTINUED);
         break;
+      case "turn.parked":
+        this.#takeParked();
+        this.#parked = this.#note(parkedText(event), {
+          tone: "warning",
+          may_continue: true,
+          parked_until: event.data.until,
+        });
+        break;
       case "turn.completed":
         this.#turn = false;
+        this.#takeParked();
         this.#endTurn(event.data);
         this.#changes.push({ type: "turn_ended", seq: event.seq, end: endOf(event.data) });
         break;
@@ -381,6 +394,14 @@ export class View {
       this.#calls.set(call.call_id, call);
       this.#changed(call);
     }
+  }
+
+  #takeParked(): void {
+    const note = this.#parked;
+    this.#parked = undefined;
+    if (note === undefined) return;
+    note.may_continue = false;
+    this.#changed(note);
   }
 
   /** Takes the items that may continue: they do, or another turn has started. */

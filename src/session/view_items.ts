@@ -88,8 +88,10 @@ export interface NoteItem extends Shown {
   end?: TurnEnd;
   /** Its rewind, which can be undone while it is the last one. */
   rewind_id?: string;
-  /** Whether the interrupted turn can continue. */
+  /** Whether the interrupted or parked turn can continue. */
   may_continue?: boolean;
+  /** Set for a parked turn: when it goes on by itself. */
+  parked_until?: string;
 }
 
 export type Item = UserItem | TextItem | ThoughtItem | ToolItem | QuestionItem | NoteItem;

@@ -86,8 +86,8 @@ function changedLines(item: Item): ShownLine[] {
       return [head, ...rest.map((text) => line("plain", `  ${text}`))];
     }
     case "note":
-      // The end of a continued turn was shown before.
-      return item.end === undefined ? addedLines(item) : [];
+      // The end or the wait of a continued turn was shown before.
+      return item.end === undefined && item.parked_until === undefined ? addedLines(item) : [];
     default:
       return [];
   }

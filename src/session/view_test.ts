@@ -155,6 +155,24 @@ Deno.test("a turn that goes on takes back what was half said, and its calls end"
   }
 });
 
+Deno.test("a parked turn may continue until it does, ends or is parked again", () => {
+  const parked = { turn_id: "t", until: "2026-01-02T00:00:00Z", reason: "quota" };
+  for (const then of ["turn.continued", "turn.completed", "turn.parked"]) {
+    const conversation = folded([...delta("half")]);
+    const at = "2026-01-01T00:00:00.000Z";
+    const take = (seq: number, type: string, data: unknown) =>
+      conversation.apply({ seq, at, type, data } as unknown as SessionEvent);
+    take(10, "turn.parked", parked);
+    const note = conversation.items.at(-1)!;
+    assertEquals(note.kind === "note" && [note.may_continue, note.parked_until !== undefined], [
+      true,
+      true,
+    ]);
+    take(11, then, { ...parked, stop_reason: "cancelled" });
+    assertEquals(note.kind === "note" && note.may_continue, false, then);
+  }
+});
+
 Deno.test("a lane's output goes to its call while that runs", () => {
   const conversation = folded(
     [...call("c1")],

@@ -19,6 +19,8 @@ interface WorkSessionParts {
 export interface WorkSessionOptions extends CreateOptions {
   /** Identifies it after a crash; see {@linkcode endWorkSessions}. */
   title: string;
+  /** When its work must be done, in milliseconds since 1970: it waits for no limit beyond. */
+  deadline_at?: number;
   onEvent?(event: Published): void;
 }
 
@@ -28,7 +30,11 @@ export class WorkSession {
   readonly #subscription: Subscription;
   #turn: PromiseWithResolvers<TurnResult> | undefined;
 
-  private constructor(session: Session, parts: WorkSessionParts, options: WorkSessionOptions) {
+  private constructor(
+    session: Session,
+    parts: WorkSessionParts,
+    options: Pick<WorkSessionOptions, "onEvent">,
+  ) {
     this.#session = session;
     this.#parts = parts;
     this.#subscription = session.subscribe({
@@ -45,12 +51,54 @@ export class WorkSession {
 
   /** Starts a work session. @throws {SvcError} validation for an unusable workdir */
   static async start(parts: WorkSessionParts, options: WorkSessionOptions): Promise<WorkSession> {
-    const { onEvent: _, ...create } = options;
-    return new WorkSession(await parts.hub.create(create), parts, options);
+    const { onEvent: _, deadline_at, ...create } = options;
+    const session = await parts.hub.create(create);
+    session.deadline_at = deadline_at;
+    return new WorkSession(session, parts, options);
+  }
+
+  /** Takes over a session that a stop or a crash cut off; undefined if it has ended. */
+  static async adopt(
+    parts: WorkSessionParts,
+    session_id: string,
+    { title, onEvent }: Pick<WorkSessionOptions, "title" | "onEvent">,
+  ): Promise<WorkSession | undefined> {
+    const session = await parts.hub.get(session_id).catch(() => undefined);
+    if (session === undefined || session.final || session.state.title !== title) return undefined;
+    return new WorkSession(session, parts, { onEvent });
   }
 
   get id(): string {
     return this.#session.id;
+  }
+
+  /** Has a turn go on that was cut off. @returns its end, or that of the last turn if it was good */
+  async goOn(): Promise<{ turn: Promise<TurnResult> } | undefined> {
+    const turn = Promise.withResolvers<TurnResult>();
+    this.#turn = turn;
+    if (this.#session.goOn() || this.#session.activity !== "idle") return { turn: turn.promise };
+    this.#turn = undefined;
+    let last: TurnResult | undefined;
+    for await (const { type, data } of this.#session.journal.read(0)) {
+      if (type === "turn.completed") last = data;
+      // Its turn has not begun.
+      else if (type === "user.message") last = undefined;
+    }
+    if (last?.stop_reason !== "ok") return undefined;
+    turn.resolve(last);
+    return { turn: turn.promise };
+  }
+
+  /** Leaves the session to the next daemon, at a safe point of its turn. Never rejects. */
+  async leave(grace_ms: number): Promise<void> {
+    await this.#session.pause("daemon_shutdown", grace_ms).catch((error) =>
+      this.#parts.log.warn("could not pause a work session", {
+        session_id: this.id,
+        error: messageOf(error),
+      })
+    );
+    this.#subscription.close();
+    this.#end("the daemon is stopping");
   }
 
   /**
@@ -77,10 +125,14 @@ export class WorkSession {
   }
 }
 
-/** Ends the work sessions that a crash left over, found by their titles. */
-export async function endWorkSessions(parts: WorkSessionParts, title: RegExp): Promise<void> {
+/** Ends the work sessions that a crash left over, found by their titles, except those to `keep`. */
+export async function endWorkSessions(
+  parts: WorkSessionParts,
+  title: RegExp,
+  keep: ReadonlySet<string> = new Set(),
+): Promise<void> {
   for (const item of await parts.hub.list(false)) {
-    if (item.state === "unreadable" || !title.test(item.title)) continue;
+    if (item.state === "unreadable" || !title.test(item.title) || keep.has(item.id)) continue;
     await endSession(parts, item.id, "killed");
   }
 }

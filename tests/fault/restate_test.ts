@@ -4,12 +4,13 @@
  */
 import { assert, assertEquals } from "@std/assert";
 import { delay } from "@std/async";
+import { has_balancer } from "../support/balancer.ts";
 import { type Asked, Bench, type Found } from "../support/restate_bench.ts";
 import { has_restate } from "../support/restate.ts";
 import { until } from "../support/scripted.ts";
 import { can_run_svc } from "../support/svc.ts";
 
-const ignore = !can_run_svc || !has_restate || Deno.build.os !== "linux";
+const ignore = !can_run_svc || !has_restate || !has_balancer || Deno.build.os !== "linux";
 const FULL = !ignore && Deno.env.get("SVC_SCALE") === "1";
 const ONLY = ignore ? undefined : Deno.env.get("SVC_LINE");
 /** Of so many tasks one is waited for by its client. */
@@ -70,10 +71,9 @@ const LINES: Line[] = [
     name: "a worker is killed, and another starts",
     quick: true,
     reruns: true,
-    async fault({ machines: [machine], balancer }) {
+    async fault({ machines: [machine] }) {
       await machine.kill();
       await machine.start();
-      await machine.register(balancer);
     },
   },
   {
@@ -117,18 +117,27 @@ const LINES: Line[] = [
     },
   },
   {
+    name: "tasks of a worker that cannot be reached are cancelled",
+    quick: true,
+    async fault(bench) {
+      const asked = await bench.askHeld(HELD);
+      const machine = bench.busiest(asked);
+      machine.cut("to");
+      await lasting(1_000);
+      await Promise.all(asked.map(({ id }) => bench.cancel(id)));
+      machine.mend();
+      return asked;
+    },
+  },
+  {
     name: "a worker is told to stop, and hands long tasks over",
     async fault(bench) {
-      const { machines: [machine], witness } = bench;
-      const names = Array.from({ length: HELD }, (_, n) => `held${n}`);
-      const asked = await Promise.all(names.map((target) => bench.ask({ target })));
-      const begun = () => asked.map(({ commit }) => witness.acts().get(commit)?.begun ?? []);
-      await until(() => begun().every((it) => it.length > 0), "the beginning of all held tasks");
-      const here = begun().filter(([name]) => name === machine.name).length;
-      assert(here > 0, "no task is at the worker");
+      const asked = await bench.askHeld(HELD);
+      const machine = bench.busiest(asked);
+      const here = bench.begunAt(machine, asked);
       assertEquals(await machine.stop(), 0);
-      const times = () => begun().reduce((sum, { length }) => sum + length, 0);
-      await until(() => times() === HELD + here, "the tasks' beginning elsewhere");
+      const elsewhere = () => bench.begun(asked).flat().length === HELD + here;
+      await until(elsewhere, "the tasks' beginning elsewhere");
       bench.letGo();
       await machine.start();
       return asked;
@@ -138,13 +147,13 @@ const LINES: Line[] = [
     name: "a new version is registered at another address",
     async fault(bench) {
       const [old] = bench.machines;
-      const [machine, balancer] = [await bench.addMachine("new"), await bench.addBalancer()];
-      await machine.start(balancer);
-      await machine.register(balancer);
+      const machine = await bench.addMachine("new");
+      await machine.start();
+      await machine.register(await bench.addBalancer([machine]));
       const asked = await Promise.all(Array.from({ length: 10 }, () => bench.ask()));
       const all = () => asked.every(({ id }) => bench.reports.times.has(id));
       await until(all, "the end of tasks that the new version was given");
-      await old.register(bench.balancer);
+      await old.register(bench.balancers[0]);
       assertEquals(await machine.stop(), 0);
       return asked;
     },
@@ -180,39 +189,70 @@ async function runLine(bench: Bench, line: Line, count: number): Promise<Found> 
   return await bench.check(asked, line.reruns ?? false);
 }
 
+/** Runs one line and prints its row of the table. */
+async function showLine(bench: Bench, line: Line): Promise<void> {
+  const began = performance.now();
+  const found = await bench.within(
+    PATIENCE_MS * 2,
+    runLine(bench, line, FULL ? FULL_TASKS : SMALL_TASKS),
+  );
+  const took = ((performance.now() - began) / 1000).toFixed(0);
+  const { tasks, runs, attempts, ...violations } = found;
+  const wrong = Object.values(violations).reduce((sum, it) => sum + it, 0);
+  console.log(`| ${line.name} | ${tasks} | ${runs} | ${attempts} | ${took} s | ${wrong} |`);
+  assertEquals(
+    violations,
+    { stuck: 0, failed: 0, ends: 0, effects: 0, reruns: 0, callbacks: 0 },
+  );
+}
+
+/** Looks for calls, turns, processes and files that nobody needs any more. */
+async function nothingIsLeft(bench: Bench): Promise<void> {
+  const end = performance.now() + PATIENCE_MS;
+  while ((await bench.calls()).length > 0 && performance.now() < end) await delay(200);
+  assertEquals(await bench.calls(), []);
+  const { busy, counts } = await bench.queue();
+  const failed = bench.cancelled.size;
+  const completed = bench.asked - failed;
+  const expected = { busy: 0, counts: { queued: 0, running: 0, completed, failed } };
+  assertEquals({ busy, counts }, expected);
+  assertEquals(bench.reports.unsigned, 0);
+  // A worker that was given up elsewhere frees the target once it has stopped the command.
+  while ((await bench.heldTargets()).length > 0 && performance.now() < end) await delay(200);
+  assertEquals(await bench.heldTargets(), []);
+  await until(() => bench.commands().length === 0, "the end of all commands");
+  assertEquals(bench.files(), []);
+}
+
 Deno.test({
   name: "tasks on Restate end once, and each attempt acts once, whatever fails",
   ignore,
   async fn(t) {
     await using bench = await Bench.start(3);
     const lines = LINES.filter(({ name, quick }) => ONLY ? name.includes(ONLY) : FULL || quick);
-    for (const line of lines) {
-      await t.step(line.name, async () => {
-        const began = performance.now();
-        const found = await bench.within(
-          PATIENCE_MS * 2,
-          runLine(bench, line, FULL ? FULL_TASKS : SMALL_TASKS),
-        );
-        const took = ((performance.now() - began) / 1000).toFixed(0);
-        const { tasks, runs, attempts, ...violations } = found;
-        const wrong = Object.values(violations).reduce((sum, it) => sum + it, 0);
-        console.log(`| ${line.name} | ${tasks} | ${runs} | ${attempts} | ${took} s | ${wrong} |`);
-        assertEquals(
-          violations,
-          { stuck: 0, failed: 0, ends: 0, effects: 0, reruns: 0, callbacks: 0 },
-        );
-      });
+    for (const line of lines) await t.step(line.name, () => showLine(bench, line));
+    await t.step("nothing is left over", () => nothingIsLeft(bench));
+  },
+});
+
+Deno.test({
+  name: "a cluster of three servers goes on while one of them is away",
+  ignore: !FULL,
+  async fn(t) {
+    await using bench = await Bench.start(3, 3);
+    for (const [n, server] of bench.servers.entries()) {
+      const line = {
+        name: `server ${n + 1} of 3 is away`,
+        async fault() {
+          await server.kill();
+          const asked = await Promise.all(Array.from({ length: 30 }, () => bench.ask()));
+          assert(await bench.ended(asked, PATIENCE_MS), "tasks wait for the server");
+          await server.start();
+          return asked;
+        },
+      };
+      await t.step(line.name, () => showLine(bench, line));
     }
-    await t.step("nothing is left over", async () => {
-      const end = performance.now() + PATIENCE_MS;
-      while ((await bench.calls()).length > 0 && performance.now() < end) await delay(200);
-      assertEquals(await bench.calls(), []);
-      const { busy, counts } = await bench.queue();
-      const failed = bench.cancelled.size;
-      const completed = bench.asked - failed;
-      const expected = { busy: 0, counts: { queued: 0, running: 0, completed, failed } };
-      assertEquals({ busy, counts }, expected);
-      assertEquals(bench.reports.unsigned, 0);
-    });
+    await t.step("nothing is left over", () => nothingIsLeft(bench));
   },
 });

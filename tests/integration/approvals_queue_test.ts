@@ -100,6 +100,45 @@ Deno.test({
 });
 
 Deno.test({
+  name: "a program of the person's is told of a long turn, and of a question again after a restart",
+  ignore: ignore || Deno.build.os === "windows",
+  async fn() {
+    await using place = new Place();
+    const told = join(place.mkdir("told"), "notices");
+    const program = join(place.mkdir("bin"), "push");
+    Deno.writeTextFileSync(program, `#!/bin/sh\n{ cat; echo; } >> "$1"\n`, { mode: 0o755 });
+    const command = JSON.stringify([program, told]);
+    place.configure(`[notifications]\nafter_s = 3\nturn_s = 1\ncommand = ${command}\n`);
+    const notices = () => {
+      const text = Deno.readTextFileSync(told).trimEnd();
+      return text.split("\n").map((line) => JSON.parse(line));
+    };
+    let daemon = await place.serve();
+    const asking = { ...ASKING, workdir: place.mkdir("asking"), title: "asks" };
+    {
+      await using client = await daemon.rpc();
+      const workdir = place.mkdir("project");
+      const id = await client.session({ ...ASKING, approval: "auto", workdir, title: "works" });
+      await client.turn(id, "run echo short");
+      await client.turn(id, "run sleep 1.2; echo long");
+      const asks = await client.session(asking);
+      await client.rpc.call("session.send", { session_id: asks, text: "run echo waits" });
+      await client.wait(({ type }) => type === "approval.requested");
+      // Before the question has waited for long enough.
+      await client.rpc.call("daemon.shutdown", { grace_s: 0 });
+    }
+    await daemon.ended();
+    daemon = await place.serve();
+    await until(() => notices().length === 2, "both notices");
+    const [ended, waits] = notices();
+    assertEquals([ended.event, ended.title, ended.stop_reason], ["turn.ended", "works", "ok"]);
+    assertStringIncludes(ended.text, "long");
+    assertEquals([waits.event, waits.title], ["approval.waiting", "asks"]);
+    await daemon.stop();
+  },
+});
+
+Deno.test({
   name: "a notification is on the desktop, with its text as it is",
   ignore: ignore || Deno.build.os !== "linux" ||
     ![...["Xvfb", "dbus-run-session", "dunst", "dunstctl", "notify-send"]].every(hasProgram),

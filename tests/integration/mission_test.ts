@@ -165,6 +165,54 @@ test("a graceful stop parks a mission; it goes on with the next daemon", async (
   assertEquals(descents.map(({ ac_id }: Any) => ac_id).sort(), ["adds", "both", "judged", "there"]);
 });
 
+for (const how of ["a stop", "a kill"]) {
+  test(`a task that ${how} cuts off goes on: nothing of it is done again`, async () => {
+    let hangs = 0;
+    const effect = { name: "run_command", args: { command: "echo once >> effects.txt" } };
+    using repo = new Repository();
+    await using scenario = await Scenario.begin(({ messages }) => {
+      const step = messages.filter(({ role }) => role === "assistant").length;
+      if (step === 0) return { calls: [effect] };
+      if (step === 1 && hangs++ < 2) return { text: ["Half ", "of it"], hang_after: 2 };
+      return { text: "Done." };
+    }, { start: { workdir: repo.root } });
+    const criterion = { id: "there", description: "it is there", file_exists: "effects.txt" };
+    const spec = {
+      id: "one",
+      name: "One",
+      sessions: [{
+        id: "s",
+        title: "S",
+        tasks: [{ id: "only", description: "Write effects.txt." }],
+        acceptance_criteria: [criterion],
+      }],
+    };
+    const { mission_id } = await scenario.call("mission.create", { spec });
+    const task = async () =>
+      parts(await scenario.client.rpc.call("mission.get", { mission_id })).get("only");
+    for (let cut = 1; cut <= 2; cut++) {
+      await until(() => hangs === cut, "the model hangs");
+      if (how === "a stop") {
+        await scenario.client.rpc.call("daemon.shutdown", { grace_s: 0 });
+        await scenario.daemon.ended();
+      }
+      await scenario.restart();
+    }
+    const mission = await ended(scenario, mission_id);
+    assertEquals([mission.status, mission.error], ["completed", undefined]);
+    assertEquals(Deno.readTextFileSync(`${repo.root}/effects.txt`), "once\n");
+    assertEquals((await task()).attempts, 1);
+    const { sessions } = await scenario.client.rpc.call("session.list", {});
+    assertEquals(
+      sessions.map((it: Any) => it.id),
+      [scenario.session_id],
+      "its sessions have ended",
+    );
+    const worktrees = repo.git("worktree", "list");
+    assertEquals(worktrees.split("\n").length, 1, worktrees);
+  });
+}
+
 for (const how of ["mission.cancel", "session.kill"]) {
   test(`${how} leaves no process, session or worktree of a mission, and the workdir as it was`, async () => {
     using repo = new Repository();

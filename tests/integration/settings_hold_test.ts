@@ -225,6 +225,7 @@ const ELSEWHERE = [
   "cortex.curator",
   "notifications.after_s",
   "notifications.desktop",
+  "notifications.turn_s",
   "sandbox.registries",
   "sandbox.max_tmp_mb",
   "sandbox.max_cache_mb",

@@ -14,7 +14,8 @@ function base58(bytes: Uint8Array): string {
   let number = BigInt(`0x${bytes.toHex()}`);
   let text = "";
   for (; number > 0n; number /= 58n) text = BASE58[Number(number % 58n)] + text;
-  return text;
+  // Leading zeros do not count in the number.
+  return BASE58[0].repeat(bytes.findIndex((byte) => byte !== 0)) + text;
 }
 
 /** A Restate server's key, and the headers with which it signs. */
@@ -93,5 +94,30 @@ Deno.test({
     const { code, stderr } = await place.svc(["task", "worker", "--listen", "0.0.0.0:0"]);
     assertEquals(code, 2);
     assertStringIncludes(stderr, "anyone who can reach 0.0.0.0:0 could run tasks here");
+  },
+});
+
+Deno.test({
+  name: "a worker that cannot start says why and ends",
+  ignore,
+  async fn() {
+    await using place = new Place();
+    const configure = (more = "") =>
+      place.configure(`[tasks]\nengine = "restate"\nrestate_url = "http://127.0.0.1:9"\n${more}`);
+    configure();
+    await using worker = await TaskWorker.unregistered(place);
+    const address = new URL(worker.url).host;
+    const start = async (...args: string[]) => await place.svc(["task", "worker", ...args]);
+    const second = await start("--listen", address);
+    assertEquals(second.code, 1);
+    assertStringIncludes(second.stderr, `another program already listens on ${address}`);
+    assertStringIncludes(second.stderr, "choose another port with --listen");
+    const health = await start("--listen", "127.0.0.1:0", "--health", address);
+    assertEquals(health.code, 1);
+    assertStringIncludes(health.stderr, "choose another port with --health");
+    configure('restate_public_keys = ["publickeyv1_1111"]\n');
+    const key = await start("--listen", "127.0.0.1:0");
+    assertEquals(key.code, 1);
+    assertStringIncludes(key.stderr, "[tasks] restate_public_keys: ");
   },
 });

@@ -77,6 +77,26 @@ Deno.test({
 });
 
 Deno.test({
+  name: "a turn that a limit parks: the terminal shows until when, and /continue tries again",
+  ignore,
+  async fn() {
+    const headers = { "retry-after": "90000" };
+    await using scenario = await Scenario.begin([
+      { status: { code: 429, message: "quota used up", headers } },
+      { text: "all well" },
+    ]);
+    const { place, session_id } = scenario;
+    await using terminal = await openChat(place, session_id);
+    await terminal.line("go");
+    const screen = await terminal.shows(/● parked until \d{4}-\d\d-\d\d \d\d:\d\d · \/continue/);
+    assertStringIncludes(screen, "quota used up");
+    await terminal.line("/continue");
+    await terminal.shows("all well");
+    await terminal.shows("● ready");
+  },
+});
+
+Deno.test({
   name: "20,000 deltas: the terminal shows the last of them and has missed none",
   ignore,
   async fn() {

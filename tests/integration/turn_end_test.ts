@@ -90,7 +90,7 @@ for (const provider of WIRES) {
         { text: "Here." },
         () => limited(new Date(Date.now() + 7_200_000).toUTCString()),
         limited("86400000"),
-      ], { provider });
+      ], { provider, toml: '[agent]\ncontinue = "never"\n' });
       assertEquals((await it.turn("go")).data.message, "Here.");
       const [note] = it.client.of("lane.note");
       assertMatch(note.data.text, /slow down; trying again in \d.\d s, at \d\d:\d\d:\d\d UTC/);
@@ -174,9 +174,9 @@ const ENDS: [name: string, answers: Answer[], code: number, acp: string | RegExp
   ["loop", times(5, run("echo same")), 8, /same result 5 times/],
   [
     "rate_limit",
-    [{ status: { code: 429, message: "slow", headers: { "retry-after": "7200" } } }],
+    [{ status: { code: 429, message: "slow", headers: { "retry-after": "3456000" } } }],
     9,
-    /asks to wait until/,
+    /asks to wait until .* svc waits at most 8 days/,
   ],
 ];
 

@@ -36,8 +36,11 @@ Deno.test({
     await using it = await atWork("I saw it.");
     const first = await it.send("begin");
     await it.event("session.tool_started");
-    const one = await it.send("one");
-    const two = await it.send("two");
+    const sent = async (text: string) => {
+      const { message_id, seq } = await it.send(text);
+      return { message_id, seq };
+    };
+    const [one, two] = [await sent("one"), await sent("two")];
     assertEquals(
       await it.call("session.withdraw", { message_ids: [one.message_id, first.message_id] }),
       { messages: [{ ...one, text: "one" }] },

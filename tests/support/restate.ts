@@ -1,5 +1,6 @@
 /** A real restate-server on loopback with its data in a directory of the test, and its workers. */
 import { delay } from "@std/async";
+import retry from "p-retry";
 import { TextLineStream, toText } from "@std/streams";
 import { freePort } from "./free_port.ts";
 import { TOKENS } from "./hire.ts";
@@ -15,6 +16,8 @@ export const has_restate = hasProgram("restate-server");
 
 /** How long a server may take to start. */
 const START_MS = 60_000;
+/** How long it may take to answer. */
+const ANSWER_MS = 30_000;
 
 export class RestateServer implements AsyncDisposable {
   readonly url: string;
@@ -24,15 +27,15 @@ export class RestateServer implements AsyncDisposable {
   #child: Deno.ChildProcess | undefined;
   #log: Promise<string> = Promise.resolve("");
 
-  private constructor(dir: string, more: string) {
+  private constructor(dir: string, more: string, name = "test", node = freePort()) {
     this.#dir = dir;
-    const [ingress, admin, node] = [freePort(), freePort(), freePort()];
+    const [ingress, admin] = [freePort(), freePort()];
     this.url = `http://127.0.0.1:${ingress}`;
     this.admin_url = `http://127.0.0.1:${admin}`;
     this.#config = `${dir}.toml`;
     Deno.writeTextFileSync(
       this.#config,
-      `node-name = "test"\ndefault-num-partitions = 4\nlisten-mode = "tcp"\n` +
+      `node-name = "${name}"\ndefault-num-partitions = 4\nlisten-mode = "tcp"\n` +
         `rocksdb-total-memory-size = "128.0 MiB"\nlog-filter = "warn"\nlog-disable-ansi-codes = true\n` +
         `disable-telemetry = true\nbind-address = "127.0.0.1:${node}"\n${more}` +
         `[ingress]\nbind-address = "127.0.0.1:${ingress}"\n` +
@@ -47,9 +50,34 @@ export class RestateServer implements AsyncDisposable {
    * @param more of its configuration, before the sections
    */
   static async start(dir: string, more = ""): Promise<RestateServer> {
-    const server = new RestateServer(dir, more);
-    await server.start();
-    return server;
+    for (let tries = 1;; tries++) {
+      const server = new RestateServer(dir, more);
+      try {
+        await server.start();
+        return server;
+      } catch (error) {
+        // Another program has taken a port since it was found free.
+        if (tries === 3 || !(error as Error).message.includes("Address in use")) throw error;
+      }
+    }
+  }
+
+  /** Starts servers that keep everything twice, so that one of them may be away. */
+  static async cluster(dir: string, count: number): Promise<RestateServer[]> {
+    const ports = Array.from({ length: count }, () => freePort());
+    const urls = ports.map((port) => `http://127.0.0.1:${port}`);
+    const servers = ports.map((port, n) =>
+      new RestateServer(
+        `${dir}${n}`,
+        `cluster-name = "test"\nauto-provision = ${n === 0}\ndefault-replication = 2\n` +
+          `advertised-address = "${urls[n]}"\n` +
+          `metadata-client.addresses = ${JSON.stringify(urls)}\n`,
+        `n${n}`,
+        port,
+      )
+    );
+    await Promise.all(servers.map((server) => server.start()));
+    return servers;
   }
 
   /** Starts it, on the ports and with the data that it had before, and waits until it answers. */
@@ -99,21 +127,25 @@ export class RestateServer implements AsyncDisposable {
     await this.start();
   }
 
-  /** Asks what it keeps, in SQL. */
+  /** Asks what it keeps, in SQL. A server of a cluster that has just started may need a moment. */
   async query(sql: string): Promise<Json[]> {
-    const response = await fetch(`${this.admin_url}/query`, {
-      method: "POST",
-      headers: { "content-type": "application/json", accept: "application/json" },
-      body: JSON.stringify({ query: sql }),
-    });
-    const text = await response.text();
-    if (!response.ok) throw new Error(`${sql}: ${text}`);
-    return JSON.parse(text).rows;
+    return await retry(async () => {
+      const response = await fetch(`${this.admin_url}/query`, {
+        signal: AbortSignal.timeout(ANSWER_MS),
+        method: "POST",
+        headers: { "content-type": "application/json", accept: "application/json" },
+        body: JSON.stringify({ query: sql }),
+      });
+      const text = await response.text();
+      if (!response.ok) throw new Error(`${sql}: ${text}`);
+      return JSON.parse(text).rows;
+    }, { retries: 8, minTimeout: 250 });
   }
 
   /** Calls a handler of an object of svc's. */
   async call(service: string, key: string, handler: string, input: unknown = null): Promise<Json> {
     const response = await fetch(`${this.url}/${service}/${key}/${handler}`, {
+      signal: AbortSignal.timeout(ANSWER_MS),
       method: "POST",
       headers: { "content-type": "application/json" },
       body: JSON.stringify(input),

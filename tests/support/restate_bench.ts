@@ -5,10 +5,10 @@ import { join } from "@std/path";
 import { createHmac } from "node:crypto";
 import { FINAL_EVENTS, type TaskLogEntry } from "../../src/features/tasks/task.ts";
 import type { StoredTask } from "../../src/features/tasks/restate/stored_task.ts";
-import { Balancer, type Behind, TcpProxy } from "./balancer.ts";
-import { freePort } from "./free_port.ts";
+import { Balancer, TcpProxy } from "./balancer.ts";
 import { Hire, shellTarget, TOKENS, writePolicy } from "./hire.ts";
 import { RestateServer, restateToml, TaskWorker } from "./restate.ts";
+import { until } from "./scripted.ts";
 import { Place } from "./svc.ts";
 
 // deno-lint-ignore no-explicit-any -- tests look at what they expect
@@ -93,42 +93,45 @@ export function isSigned(headers: Headers, body: string): boolean {
   );
 }
 
-/** One machine for a worker. Its way to the server can be cut, and the server's way to it. */
+/** One machine for a worker. Its way to the server can be cut, and the balancer's way to it. */
 export class Machine implements AsyncDisposable {
   readonly name: string;
   readonly place: Place;
   readonly #bench: Bench;
-  readonly #proxy: TcpProxy;
-  #running: { worker: TaskWorker; behind: Behind } | undefined;
+  readonly #to: TcpProxy;
+  readonly #from: TcpProxy;
+  #worker: TaskWorker | undefined;
 
-  private constructor(bench: Bench, name: string, proxy: TcpProxy) {
+  private constructor(bench: Bench, name: string, to: TcpProxy, from: TcpProxy) {
     this.#bench = bench;
     this.name = name;
-    this.#proxy = proxy;
-    this.place = bench.home(proxy.url);
+    this.#to = to;
+    this.#from = from;
+    this.place = bench.home(`http://127.0.0.1:${from.port}`);
   }
 
   static async add(bench: Bench, name: string): Promise<Machine> {
-    return new Machine(bench, name, await TcpProxy.start(bench.server.url));
+    const from = await TcpProxy.start(Number(new URL(bench.address.url).port));
+    return new Machine(bench, name, await TcpProxy.start(), from);
   }
 
   get worker(): TaskWorker {
-    return this.#running!.worker;
+    return this.#worker!;
   }
 
-  /** Starts a worker behind a balancer. */
-  async start(balancer: Balancer = this.#bench.balancer): Promise<void> {
-    const [port, health_port] = [freePort(), freePort()];
-    const behind = balancer.add({ port, health_port });
+  /** Where a balancer finds its worker. */
+  get port(): number {
+    return this.#to.port;
+  }
+
+  async start(): Promise<void> {
     this.place.env.SVC_WORKER = this.name;
-    const worker = await TaskWorker.unregistered(
+    this.#worker = await TaskWorker.unregistered(
       this.place,
-      ...["--listen", `127.0.0.1:${port}`, "--health", `127.0.0.1:${health_port}`],
       ...["--workers", String(SLOTS), "--caps", "deploy", "--allow-private"],
     );
-    this.#running = { worker, behind };
-    this.#bench.names.set(worker.pid, this.name);
-    this.#leave = () => balancer.remove(behind);
+    this.#to.target = Number(new URL(this.#worker.url).port);
+    this.#bench.names.set(this.#worker.pid, this.name);
   }
 
   /** Registers the workers behind a balancer; new tasks then go to them. */
@@ -137,33 +140,29 @@ export class Machine implements AsyncDisposable {
     assertEquals(code, 0, stderr);
   }
 
-  #leave = () => {};
-
   async kill(): Promise<void> {
-    await this.#running?.worker.kill();
-    this.#leave();
+    await this.#worker?.kill();
   }
 
   async stop(): Promise<number> {
-    const code = await this.worker.stop();
-    this.#leave();
-    return code;
+    return await this.worker.stop();
   }
 
   /** Cuts the server's way to the worker, or the worker's to the server. */
   cut(way: "to" | "from" | "both"): void {
-    if (way !== "from") this.#running?.behind.cut();
-    if (way !== "to") this.#proxy.cut();
+    if (way !== "from") this.#to.cut();
+    if (way !== "to") this.#from.cut();
   }
 
   mend(): void {
-    this.#running?.behind.mend();
-    this.#proxy.mend();
+    this.#to.mend();
+    this.#from.mend();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.kill();
-    await this.#proxy[Symbol.asyncDispose]();
+    await this.#to[Symbol.asyncDispose]();
+    await this.#from[Symbol.asyncDispose]();
     await this.place[Symbol.asyncDispose]();
   }
 }
@@ -197,13 +196,19 @@ export interface Found extends Violations {
   attempts: number;
 }
 
+type Address = Pick<RestateServer, "url" | "admin_url">;
+
 export class Bench implements AsyncDisposable {
-  readonly server: RestateServer;
-  readonly balancer: Balancer;
+  /** More than one make a cluster. */
+  readonly servers: RestateServer[];
+  /** Where clients find them. */
+  readonly address: Address;
   readonly data: Place;
   readonly witness: Witness;
   readonly reports: Reports;
   readonly machines: Machine[] = [];
+  /** The first one is registered at the start. */
+  readonly balancers: Balancer[] = [];
   readonly doors: { place: Place; front: Hire }[] = [];
   /** The machines of workers, by process. */
   readonly names = new Map<number, string>();
@@ -212,43 +217,62 @@ export class Bench implements AsyncDisposable {
   readonly cancelled = new Set<string>();
   readonly #cleanup = new AsyncDisposableStack();
 
-  private constructor(data: Place, server: RestateServer, balancer: Balancer) {
+  private constructor(data: Place, servers: RestateServer[], address: Address) {
     this.data = data;
-    this.server = server;
-    this.balancer = balancer;
+    this.servers = servers;
+    this.address = address;
     this.witness = new Witness(join(data.dir, "witness"));
     this.reports = new Reports(this.witness);
-    for (const part of [data, server, this.reports, balancer]) this.#cleanup.use(part);
+    for (const part of [data, ...servers, this.reports]) this.#cleanup.use(part);
   }
 
   /** Starts it with so many workers, and two front doors. */
-  static async start(workers: number): Promise<Bench> {
+  static async start(workers: number, servers = 1): Promise<Bench> {
     const data = new Place();
-    const server = await RestateServer.start(join(data.dir, "restate"));
-    const bench = new Bench(data, server, await Balancer.start());
+    const dir = join(data.dir, "restate");
+    if (servers === 1) {
+      const server = await RestateServer.start(dir);
+      return await new Bench(data, [server], server).#start(workers);
+    }
+    const cluster = await RestateServer.cluster(dir, servers);
+    const before = (urls: string[]) => Balancer.start(urls.map((url) => Number(new URL(url).port)));
+    const ingress = await before(cluster.map(({ url }) => url));
+    const admin = await before(cluster.map(({ admin_url }) => admin_url));
+    const bench = new Bench(data, cluster, { url: ingress.url, admin_url: admin.url });
+    for (const balancer of [ingress, admin]) bench.#cleanup.use(balancer);
+    return await bench.#start(workers);
+  }
+
+  async #start(workers: number): Promise<this> {
     try {
-      for (let n = 0; n < workers; n++) await bench.addMachine(`w${n}`);
-      await Promise.all(bench.machines.map((it) => it.start()));
-      await bench.machines[0].register(bench.balancer);
+      for (let n = 0; n < workers; n++) await this.addMachine(`w${n}`);
+      await Promise.all(this.machines.map((it) => it.start()));
+      await this.machines[0].register(await this.addBalancer());
       for (const _ of [0, 1]) {
-        const place = bench.home(server.url);
-        bench.#cleanup.use(place);
-        bench.doors.push({ place, front: await serve(place) });
+        const place = this.home(this.address.url);
+        this.#cleanup.use(place);
+        this.doors.push({ place, front: await serve(place) });
       }
-      return bench;
+      return this;
     } catch (error) {
-      await bench[Symbol.asyncDispose]();
+      await this[Symbol.asyncDispose]();
       throw error;
     }
+  }
+
+  /** The one server, or the first of several. */
+  get server(): RestateServer {
+    return this.servers[0];
   }
 
   /** A home whose tasks are on the server, with targets that take a moment. */
   home(url: string): Place {
     const place = new Place();
-    place.configure(restateToml({ url, admin_url: this.server.admin_url }, "workers = 0\n"));
+    place.configure(restateToml({ url, admin_url: this.address.admin_url }, "workers = 0\n"));
     const act = (what: string) => `echo "${what} $DEPLOY_COMMIT $WORKER" >>${this.witness.path}`;
     const target = (name: string, meanwhile: string) =>
-      shellTarget(name, place.dir, `${act("b")}; ${meanwhile}; ${act("e")}`, {
+      // One directory, so that it is one target for all workers.
+      shellTarget(name, this.data.dir, `${act("b")}; ${meanwhile}; ${act("e")}`, {
         health_url: this.reports.url,
         env: { WORKER: "${SVC_WORKER}" },
       });
@@ -281,8 +305,11 @@ export class Bench implements AsyncDisposable {
     return machine;
   }
 
-  async addBalancer(): Promise<Balancer> {
-    return this.#cleanup.use(await Balancer.start());
+  /** Puts a balancer in front of machines; default: of all that there are. */
+  async addBalancer(machines = this.machines): Promise<Balancer> {
+    const balancer = await Balancer.start(machines.map(({ port }) => port));
+    this.balancers.push(balancer);
+    return this.#cleanup.use(balancer);
   }
 
   async restartDoor(n: number): Promise<void> {
@@ -317,6 +344,32 @@ export class Bench implements AsyncDisposable {
       }
       await delay(100);
     }
+  }
+
+  /** Asks for tasks that last until {@linkcode letGo}, and waits until they have begun. */
+  async askHeld(count: number): Promise<Asked[]> {
+    const targets = Array.from({ length: count }, (_, n) => `held${n}`);
+    const asked = await Promise.all(targets.map((target) => this.ask({ target })));
+    const all = () => this.begun(asked).every(({ length }) => length > 0);
+    await until(all, "the beginning of all held tasks");
+    return asked;
+  }
+
+  /** Returns the machines at which each task has begun. */
+  begun(asked: readonly Asked[]): string[][] {
+    const acts = this.witness.acts();
+    return asked.map(({ commit }) => acts.get(commit)?.begun ?? []);
+  }
+
+  /** Returns the machine at which most tasks have begun. */
+  busiest(asked: readonly Asked[]): Machine {
+    const count = (machine: Machine) => this.begunAt(machine, asked);
+    return this.machines.toSorted((a, b) => count(b) - count(a))[0];
+  }
+
+  /** Returns how many tasks have begun at a machine. */
+  begunAt({ name }: Machine, asked: readonly Asked[]): number {
+    return this.begun(asked).filter(([first]) => first === name).length;
   }
 
   async cancel(id: string): Promise<void> {
@@ -390,14 +443,37 @@ export class Bench implements AsyncDisposable {
     );
   }
 
+  /** Returns the targets that an attempt still holds. */
+  async heldTargets(): Promise<Json[]> {
+    return await this.server.query(
+      "select service_key, value_utf8 from state where service_name = 'svc-target'",
+    );
+  }
+
+  /** Returns the commands of tasks that still run. */
+  commands(): string[] {
+    return [...Deno.readDirSync("/proc")]
+      .filter(({ name }) => /^\d+$/.test(name))
+      .map(({ name }) => commandLine(name))
+      .filter((line) => line.includes(this.witness.path));
+  }
+
+  /** Returns the temporary files of workers. */
+  files(): string[] {
+    return this.machines.flatMap(({ place }) => {
+      const dir = place.mkdir("tmp");
+      return [...Deno.readDirSync(dir)].map(({ name }) => join(dir, name));
+    });
+  }
+
   /** Waits, and says what is under way if it takes too long. */
   async within<T>(ms: number, work: Promise<T>): Promise<T> {
-    try {
-      return await deadline(work, ms);
-    } catch (error) {
-      console.log(JSON.stringify([await this.queue(), (await this.calls()).slice(0, 20)]));
+    return await deadline(work, ms).catch(async (error) => {
+      if (error.name !== "TimeoutError") throw error;
+      const shown = [this.queue(), this.calls().then((calls) => calls.slice(0, 20))];
+      console.log(JSON.stringify(await Promise.allSettled(shown)));
       throw error;
-    }
+    });
   }
 
   async queue(): Promise<Json> {
@@ -418,6 +494,15 @@ export function isOnce(
   const { begun, ended } = acts ?? { begun: [], ended: [] };
   if (begun.length > run || ended.length > run) return false;
   return !completed || (begun.at(-1) === name && ended.includes(name!));
+}
+
+/** Returns a process's command line; nothing for one that has ended. */
+function commandLine(pid: string): string {
+  try {
+    return Deno.readTextFileSync(`/proc/${pid}/cmdline`);
+  } catch {
+    return "";
+  }
 }
 
 function serve(place: Place): Promise<Hire> {

@@ -7,6 +7,7 @@ import { keepFocus } from "./focus.ts";
 import { Palette } from "./palette/palette.tsx";
 import { SCROLLER } from "./router.ts";
 import { ROUTES } from "./routes.tsx";
+import { stateTone } from "./sessions/state_tone.ts";
 import { ThemeChoice } from "./theme_choice.tsx";
 import { Button } from "./ui/button.tsx";
 import { Icon } from "./ui/icon.tsx";
@@ -137,13 +138,13 @@ function RecentSessions() {
     <nav class="recent" aria-labelledby="recent">
       <h2 id="recent">Recent</h2>
       <ul>
-        {recent.map(({ id, title, activity, state }) => (
+        {recent.map(({ id, title, ...item }) => (
           <li key={id}>
             <a
               href={`/sessions/${id}`}
               aria-current={app.router.path.value === `/sessions/${id}` ? "page" : undefined}
             >
-              <span class={`dot ${state === "running" ? activity : state}`} aria-hidden="true" />
+              <span class={`dot ${stateTone(item)}`} aria-hidden="true" />
               <span class="clip" dir="auto">{title}</span>
             </a>
           </li>

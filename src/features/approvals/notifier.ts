@@ -1,24 +1,34 @@
-/** Tells a person of questions that wait, on the desktop or by a program of their own. */
+/** Tells a person of questions that wait and long turns that end, on the desktop or by a program. */
 import { visibleLine } from "../../base/visible.ts";
 import type { LogFile } from "../../os/log.ts";
 import { type FoundProgram, personsPrograms, unfound } from "../../os/own_programs.ts";
 import { messageOf } from "../../protocol/errors.ts";
+import { stopLabel, type StopReason } from "../../protocol/stop_reasons.ts";
+import { isWorkTitle } from "../../session/ids.ts";
 import type { Session } from "../../session/session.ts";
+import type { Published } from "../../session/subscription.ts";
 import type { Host } from "../../verbs/host.ts";
 import { NOTIFICATIONS, type NotificationsConfig } from "./config.ts";
 import { desktopNotice } from "./desktop.ts";
 import { startProgram } from "../../os/start.ts";
 
 /** What a program of the person's gets as JSON on standard input. */
-export interface Notice {
+export type Notice = ReturnType<typeof about> & (WaitingNotice | EndedNotice);
+
+interface WaitingNotice {
   event: "approval.waiting";
   approval_id: string;
-  session_id: string;
-  title: string;
-  workdir: string;
   tool: string;
   reason: string;
   requested_at: string;
+}
+
+interface EndedNotice {
+  event: "turn.ended";
+  turn_id: string;
+  stop_reason: StopReason;
+  /** The beginning of what the model said last, or what went wrong. */
+  text: string;
 }
 
 interface NotifierParts {
@@ -35,6 +45,8 @@ const PASSED = [
   ...["DISPLAY", "XAUTHORITY", "WAYLAND_DISPLAY", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"],
   ...["SystemRoot", "SystemDrive", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "TEMP", "TMP"],
 ];
+/** The most characters of a text. */
+const TEXT_MAX = 1_000;
 /** A program that runs longer is ended. */
 const PROGRAM_MS = 30_000;
 /** Programs that run at once; more questions than these are not worth a call each. */
@@ -56,10 +68,32 @@ export function openNotifier({ config, log, env, path, writable }: Host): Notifi
 export class Notifier implements Disposable {
   readonly #parts: NotifierParts;
   readonly #timers = new Set<number>();
+  /** When the running turns began, by id. */
+  readonly #begun = new Map<string, number>();
   #running = 0;
 
   constructor(parts: NotifierParts) {
     this.#parts = parts;
+  }
+
+  /** Takes an event of a session. @param now when it happened, in ms */
+  // fold-ok: what a person is told of
+  take(session: Session, { type, data }: Published, now: number): void {
+    if (type === "approval.requested") this.waits(session, data.approval_id);
+    else if (type === "turn.started") this.#begun.set(data.turn_id, now);
+    else if (type === "turn.continued") {
+      // Otherwise it has lasted over a restart.
+      this.#begun.set(data.turn_id, data.after === "asked" ? now : 0);
+    } else if (type === "turn.completed") {
+      const lasted_ms = now - (this.#begun.get(data.turn_id) ?? now);
+      this.#begun.delete(data.turn_id);
+      if (lasted_ms < this.#parts.config().turn_s * 1000) return;
+      if (data.stop_reason === "cancelled" || isWorkTitle(session.state.title)) return;
+      const { turn_id, stop_reason, message, error } = data;
+      const said = error ?? message.trim().split("\n\n").at(-1) ?? "";
+      const text = said.slice(0, TEXT_MAX).toWellFormed();
+      this.#tell({ event: "turn.ended", ...about(session), turn_id, stop_reason, text });
+    }
   }
 
   /** Tells of a question if it still waits once the configured time is over. */
@@ -69,9 +103,8 @@ export class Notifier implements Disposable {
       const asked = session.state.pending_approvals.find((it) => it.approval_id === approval_id);
       if (asked === undefined || session.final) return;
       const { tool, reason, requested_at } = asked;
-      const { id: session_id, state: { title, workdir } } = session;
-      const event = "approval.waiting" as const;
-      this.#tell({ event, approval_id, session_id, title, workdir, tool, reason, requested_at });
+      const event = "approval.waiting";
+      this.#tell({ event, approval_id, ...about(session), tool, reason, requested_at });
     }, this.#parts.config().after_s * 1000);
     Deno.unrefTimer(timer);
     this.#timers.add(timer);
@@ -81,8 +114,11 @@ export class Notifier implements Disposable {
     const { desktop, command } = this.#parts.config();
     if (command.length > 0) void this.#run(command, JSON.stringify(notice));
     if (!desktop) return;
-    const title = visibleLine(`${notice.title} asks`);
-    void this.#run(...desktopNotice(Deno.build.os, { title, text: visibleLine(notice.reason) }));
+    const [does, text] = notice.event === "approval.waiting"
+      ? ["asks", notice.reason]
+      : [`has ended: ${stopLabel(notice.stop_reason)}`, notice.text];
+    const title = visibleLine(`${notice.title} ${does}`);
+    void this.#run(...desktopNotice(Deno.build.os, { title, text: visibleLine(text) }));
   }
 
   /** Runs a program outside of any sandbox, as the person named it. */
@@ -132,6 +168,10 @@ export class Notifier implements Disposable {
     for (const timer of this.#timers) clearTimeout(timer);
     this.#timers.clear();
   }
+}
+
+function about({ id: session_id, state: { title, workdir } }: Session) {
+  return { session_id, title, workdir };
 }
 
 function endIfRunning(child: Deno.ChildProcess): void {

@@ -29,6 +29,7 @@ export class MissionEngine {
   readonly #parts: MissionParts;
   readonly #runs = new Map<string, Running>();
   #closing: Promise<void> | undefined;
+  #grace_ms = 0;
 
   constructor(parts: MissionParts) {
     this.#parts = parts;
@@ -77,7 +78,8 @@ export class MissionEngine {
     parent: Session,
     { resumed }: { resumed: boolean },
   ): Promise<void> {
-    const { store, log, dir, new_lane_id, startSession, openChecks, prewarm } = this.#parts;
+    const { store, log, dir, new_lane_id, startSession, adoptSession, openChecks, prewarm } =
+      this.#parts;
     const { id, spec, branch, options, cost_usd } = mission;
     const files = new MissionFiles({ dir, mission_id: id, spec, log });
     const report = new Report({ mission_id: id, session: parent, store, files, log, new_lane_id });
@@ -95,6 +97,8 @@ export class MissionEngine {
       report,
       workspace,
       startSession,
+      adoptSession,
+      grace_ms: () => this.#grace_ms,
       openChecks,
       prewarm,
       budget,
@@ -227,8 +231,13 @@ export class MissionEngine {
     throw new SvcError("conflict", `mission ${id} is already ${view.mission.status}`);
   }
 
-  /** Parks the missions for a stop of the daemon and closes the database. */
-  close(): Promise<void> {
+  /**
+   * Parks the missions for a stop of the daemon and closes the database.
+   *
+   * @param grace_ms how long their turns may take to a safe point
+   */
+  close(grace_ms: number): Promise<void> {
+    this.#grace_ms = grace_ms;
     return this.#closing ??= this.#close();
   }
 

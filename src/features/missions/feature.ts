@@ -29,7 +29,7 @@ export const missions = feature({
       },
       // Missions are parked at once, to continue later.
       finish: (grace_ms) =>
-        engine.opened?.then((it) => deadline(it.close(), Math.max(grace_ms, PARK_MS))),
+        engine.opened?.then((it) => deadline(it.close(grace_ms), Math.max(2 * grace_ms, PARK_MS))),
     };
   },
 });

@@ -18,6 +18,7 @@ import {
   tipOf,
 } from "../worktree/checkout.ts";
 import { git, openRepo, type Repo } from "../worktree/git.ts";
+import { worktreePath } from "../../base/worktree_path.ts";
 import { branchOf } from "../worktree/names.ts";
 import { deleteRef } from "../worktree/refs.ts";
 import { withRepoLock } from "../worktree/repo_lock.ts";
@@ -81,7 +82,7 @@ export class GitWorkspace implements Workspace {
     this.#branch = branchOf(options.mission_id);
   }
 
-  async prepare(signal: AbortSignal): Promise<void> {
+  async prepare(signal: AbortSignal, keep: readonly string[]): Promise<void> {
     const repo = await this.#repo(signal);
     const worktrees = join(repo.git_dir, "worktrees");
     for (const { name } of readDirIfAny(worktrees)) {
@@ -90,18 +91,33 @@ export class GitWorkspace implements Workspace {
       }
     }
     await withRepoLock(repo.root, signal, () => Promise.resolve(this.#removeRefLocks(repo)));
-    await this.#removeWorktrees(signal);
+    await this.#removeWorktrees(signal, keep.map((name) => this.#worktree(name)));
     if (await commitOf(repo, this.#ref, signal) === undefined) {
       await git(repo, ["update-ref", this.#ref, this.#options.base], { signal });
     }
   }
 
   async open(name: string, signal: AbortSignal): Promise<Place> {
-    const { base_commit: _, path, name: worktree } = await createWorktree({
+    const worktree = this.#worktree(name);
+    const { path } = await createWorktree({
       ...this.#call(signal),
-      name: `${this.#options.mission_id}-${name}`,
+      name: worktree,
       base: this.#ref,
     });
+    return this.#place(worktree, path);
+  }
+
+  reopen(name: string): Place | undefined {
+    const worktree = this.#worktree(name);
+    const path = worktreePath(this.#options.workdir, worktree);
+    return exists(path) ? this.#place(worktree, path) : undefined;
+  }
+
+  #worktree(name: string): string {
+    return `${this.#options.mission_id}-${name}`;
+  }
+
+  #place(worktree: string, path: string): Place {
     return {
       path,
       integrate: (options) => this.#integrate(worktree, options),
@@ -214,16 +230,18 @@ export class GitWorkspace implements Workspace {
     return await openRepo(this.#options.workdir, this.#options.sandbox, signal);
   }
 
-  async #removeWorktrees(signal: AbortSignal): Promise<void> {
-    const prefix = `${this.#options.mission_id}-`;
+  async #removeWorktrees(signal: AbortSignal, keep: readonly string[] = []): Promise<void> {
+    const prefix = this.#worktree("");
+    const kept = new Set<string>();
     for (const { name } of await listWorktrees(this.#call(signal))) {
-      if (name.startsWith(prefix)) await this.#remove(name);
+      if (keep.includes(name)) kept.add(`refs/heads/${branchOf(name)}`);
+      else if (name.startsWith(prefix)) await this.#remove(name);
     }
     // Git creates a worktree's branch first, so one may exist alone.
     const repo = await this.#repo(signal);
     const args = ["for-each-ref", "--format=%(refname)", `${this.#ref}-*`];
     const { stdout } = await git(repo, args, { signal });
-    for (const ref of stdout.split("\n").filter((line) => line !== "")) {
+    for (const ref of stdout.split("\n").filter((line) => line !== "" && !kept.has(line))) {
       await deleteRef(repo, ref, { signal });
     }
   }

@@ -32,7 +32,7 @@ function test(name: string, run: (bench: Bench) => Promise<void>): void {
       const options = { workdir: repo.root, mission_id: ID, base, sandbox, log: new MemoryLog() };
       const again = () => new GitWorkspace(options);
       const workspace = again();
-      await workspace.prepare(signal);
+      await workspace.prepare(signal, []);
       await run({ repo, workspace, again });
     },
   });
@@ -143,7 +143,7 @@ test("a later daemon finds the result and removes what was left over", async ({ 
   for (const name of [ID, `${ID}-2`]) Deno.writeTextFileSync(join(refs, `${name}.lock`), "");
   repo.git("branch", `${BRANCH}-3`);
   const later = again();
-  await later.prepare(signal);
+  await later.prepare(signal, []);
   assertEquals(await later.contains(commit, signal), true);
   assertEquals([...Deno.readDirSync(join(repo.root, ".svc", "worktrees"))], []);
   assertEquals(repo.git("branch", "--list", "svc/*").trim(), BRANCH);

@@ -29,6 +29,7 @@ export interface MissionParts {
   /** Reports in the session what a mission writes, until the returned function is called. */
   watchWrites(session: Session): Promise<() => Promise<void>>;
   startSession(options: WorkSessionOptions): Promise<WorkSession>;
+  adoptSession: RunContext["adoptSession"];
   openChecks(path: string, env: Record<string, string> | undefined): CheckRunner;
   /** The branch of a mission in a workdir that can have worktrees. */
   branchFor(workdir: string, mission_id: string): Promise<MissionBranch | undefined>;

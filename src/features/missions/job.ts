@@ -1,8 +1,10 @@
 /** A job of a mission: a place, the session that works there, the lane that shows it. */
+import { parkedText } from "../../protocol/note_text.ts";
 import type { Usage } from "../../models/model.ts";
 import { abortable } from "@std/async";
 import { SvcError } from "../../protocol/errors.ts";
 import type { TurnResult, WorkSession, WorkSessionOptions } from "../../session/work_session.ts";
+import type { Published } from "../../session/subscription.ts";
 import type { Budget } from "./budget.ts";
 import type { CheckRunner } from "./checks.ts";
 import type { Mission } from "./mission.ts";
@@ -18,6 +20,12 @@ export interface RunContext {
   readonly report: Report;
   readonly workspace: Workspace;
   startSession(options: WorkSessionOptions): Promise<WorkSession>;
+  adoptSession(
+    session_id: string,
+    options: Pick<WorkSessionOptions, "title" | "onEvent">,
+  ): Promise<WorkSession | undefined>;
+  /** How long a turn may take to a safe point when the daemon stops. */
+  grace_ms(): number;
   openChecks(path: string, env: Record<string, string> | undefined): CheckRunner;
   /** Warms the common prefix of a model's calls, if there is one. */
   prewarm(model_id: string, signal: AbortSignal): Promise<Usage & { usd: number } | undefined>;
@@ -70,6 +78,22 @@ const AGAIN: ReadonlySet<TurnResult["stop_reason"]> = new Set([
 /** Turns that may be spent on the conflicts of one merge. */
 const CONFLICT_TURNS = 3;
 
+function sessionOptions(
+  { mission, budget, report }: RunContext,
+  { name, lane, about }: JobOptions,
+) {
+  return {
+    title: `mission ${mission.id} ${name}`,
+    onEvent(event: Published) {
+      lane.mirror(event);
+      if (event.type === "cost.tick") budget.spend(event.data.usd_delta);
+      if (event.type === "turn.parked") {
+        report.note({ ...about, event: "parked", detail: parkedText(event) });
+      }
+    },
+  };
+}
+
 export class Job implements AsyncDisposable {
   readonly #context: RunContext;
   readonly #options: JobOptions;
@@ -87,6 +111,29 @@ export class Job implements AsyncDisposable {
     return new Job(context, options, await context.workspace.open(options.name, options.signal));
   }
 
+  /**
+   * Takes over the session and the place of a job that an earlier daemon left.
+   *
+   * @returns the job and the end of its turn; undefined if it cannot go on, and nothing is left of it
+   */
+  static async adopt(
+    context: RunContext,
+    options: JobOptions,
+    session_id: string,
+  ): Promise<{ job: Job; turn: Promise<TurnResult> } | undefined> {
+    const place = context.workspace.reopen(options.name);
+    const session = await context.adoptSession(session_id, sessionOptions(context, options));
+    const left = place && await session?.goOn();
+    if (left !== undefined) {
+      const job = new Job(context, options, place!);
+      job.#session = session;
+      return { job, turn: left.turn };
+    }
+    await session?.stop("killed");
+    await place?.close();
+    return undefined;
+  }
+
   get checks(): CheckRunner {
     const { mission, openChecks } = this.#context;
     return this.#checks ??= openChecks(this.place.path, mission.options.env);
@@ -96,10 +143,9 @@ export class Job implements AsyncDisposable {
   async session(): Promise<WorkSession> {
     if (this.#session !== undefined) return this.#session;
     const { mission, report, startSession, budget } = this.#context;
-    const { name, lane, signal } = this.#options;
-    signal.throwIfAborted();
+    this.#options.signal.throwIfAborted();
     return this.#session = await startSession({
-      title: `mission ${mission.id} ${name}`,
+      ...sessionOptions(this.#context, this.#options),
       workdir: this.place.path,
       model: mission.options.model,
       trust: report.session.state.trust,
@@ -107,10 +153,6 @@ export class Job implements AsyncDisposable {
       approval: mission.options.approval,
       journal_root: mission.workdir,
       budget_usd: budget.remaining(),
-      onEvent(event) {
-        lane.mirror(event);
-        if (event.type === "cost.tick") budget.spend(event.data.usd_delta);
-      },
     });
   }
 
@@ -119,6 +161,10 @@ export class Job implements AsyncDisposable {
     const session = await this.session();
     this.#context.budget.remaining();
     const { turn } = await session.begin(prompt);
+    return await this.#ended(turn);
+  }
+
+  async #ended(turn: Promise<TurnResult>): Promise<TurnResult> {
     const result = await abortable(turn, this.#options.signal);
     const { stop_reason, message, error } = result;
     this.#note("turn", [stop_reason, error, message.trim()].filter(Boolean).join("\n"));
@@ -127,7 +173,15 @@ export class Job implements AsyncDisposable {
 
   /** As {@linkcode Job.ask}. @throws {TurnFailed} if the turn did not end well. */
   async work(prompt: string): Promise<void> {
-    const result = await this.ask(prompt);
+    await this.#mustBeGood(await this.ask(prompt));
+  }
+
+  /** Waits for a turn that goes on. @throws {TurnFailed} if it does not end well. */
+  async workOn(turn: Promise<TurnResult>): Promise<void> {
+    await this.#mustBeGood(await this.#ended(turn));
+  }
+
+  async #mustBeGood(result: TurnResult): Promise<void> {
     if (result.stop_reason !== "ok") throw new TurnFailed((await this.session()).id, result);
   }
 
@@ -168,9 +222,14 @@ export class Job implements AsyncDisposable {
     this.#context.report.note({ ...this.#options.about, event, detail });
   }
 
-  /** Ends its session and removes its place. */
+  /** Ends its session and removes its place, unless the next daemon goes on with them. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#checks?.close();
+    const { about, signal: { reason } } = this.#options;
+    const parked = reason instanceof Stopped && reason.reason === "parked";
+    if (parked && about.task_id !== undefined && this.#session !== undefined) {
+      return await this.#session.leave(this.#context.grace_ms());
+    }
     await this.#session?.stop(this.#options.signal.aborted ? "killed" : "completed");
     await this.place.close();
   }

@@ -21,9 +21,10 @@ const TITLE = /^mission m-[0-9A-Z]{26} [sd]?\d+$/;
 export async function openMissions(host: Host): Promise<MissionEngine> {
   const { hub, log, models, ids, paths, config, sandbox, cost, builtin_tools } = host;
   const checks = { ...host, units: await host.units() };
-  await endWorkSessions(host, TITLE);
+  const store = new MissionStore(await host.openStateDb());
+  await endWorkSessions(host, TITLE, leftSessions(store));
   const engine = new MissionEngine({
-    store: new MissionStore(await host.openStateDb()),
+    store,
     log,
     dir: paths.missions,
     new_lane_id: () => ids.next("lane"),
@@ -32,6 +33,7 @@ export async function openMissions(host: Host): Promise<MissionEngine> {
     endParent: (session_id) => endSession(host, session_id, "completed"),
     watchWrites: host.watchWrites,
     startSession: (options) => WorkSession.start(host, options),
+    adoptSession: (session_id, options) => WorkSession.adopt(host, session_id, options),
     openChecks: (workdir, env) => checkRunner(checks, workdir, env),
     branchFor: async (workdir, mission_id) =>
       await missionBranch(workdir, mission_id, await sandbox(), AbortSignal.timeout(60_000)),
@@ -52,6 +54,17 @@ export async function openMissions(host: Host): Promise<MissionEngine> {
   });
   await engine.resumeAll();
   return engine;
+}
+
+/** The sessions of tasks that an earlier daemon left at work. */
+function leftSessions(store: MissionStore): Set<string> {
+  const tasks = store.unfinished().filter(({ status }) => status === "running")
+    .flatMap(({ id }) => [...store.tasks(id).values()]);
+  return new Set(
+    tasks.flatMap(({ status, session_id }) =>
+      status === "running" && session_id !== undefined ? [session_id] : []
+    ),
+  );
 }
 
 export interface MissionServices {

@@ -57,7 +57,7 @@ export class MissionRun {
     const signal = this.#signal;
     let end: End | undefined;
     try {
-      await workspace.prepare(signal);
+      await workspace.prepare(signal, this.#tasks.leftJobs());
       await this.#tasks.settleMerged();
       await this.#tasks.openLanes(main);
       for (const session of this.#context.mission.spec.sessions) {
@@ -74,6 +74,7 @@ export class MissionRun {
       if (!(cause instanceof Stopped)) end = { status: "failed", error: messageOf(cause) };
       else if (cause.reason === "cancelled") end = { status: "cancelled", error: cause.message };
     }
+    if (end !== undefined) await this.#tasks.dropLeft();
     const branch = end === undefined ? undefined : await workspace.close();
     return end && { ...end, branch };
   }

@@ -4,7 +4,7 @@ import type { EventData } from "../../protocol/events.ts";
 import { taskPrompt } from "./prompts.ts";
 import { LaneKilled, type MissionLane } from "./report.ts";
 import type { SessionSpec, TaskSpec } from "./spec.ts";
-import { Job, type RunContext, Stopped, TurnFailed } from "./job.ts";
+import { Job, type JobOptions, type RunContext, Stopped, TurnFailed } from "./job.ts";
 
 export interface TaskRunnerOptions {
   /** Fires when the whole mission must stop. */
@@ -22,6 +22,8 @@ export class TaskRunner {
   readonly #context: RunContext;
   readonly #options: TaskRunnerOptions;
   readonly #lanes = new Map<string, MissionLane>();
+  /** Sessions of tasks that an earlier daemon left, by task. */
+  readonly #left = new Map<string, string>();
   #main: MissionLane | undefined;
   #warmed = false;
 
@@ -30,10 +32,22 @@ export class TaskRunner {
     this.#options = options;
   }
 
-  /** Settles the running tasks of an earlier daemon: merged ones are done, others start again. */
+  /** Names of the jobs that an earlier daemon left at work. */
+  leftJobs(): string[] {
+    const { mission, store } = this.#context;
+    return [...store.tasks(mission.id).values()]
+      .filter(({ status, session_id }) => status === "running" && session_id !== undefined)
+      .map(({ task_id }) => this.#nameOf(task_id));
+  }
+
+  #nameOf(task_id: string): string {
+    return String(taskNumber(this.#context.mission.spec.sessions, task_id));
+  }
+
+  /** Settles the running tasks of an earlier daemon: merged ones are done, others go on. */
   async settleMerged(): Promise<void> {
     const { mission, store, workspace, report } = this.#context;
-    for (const { task_id, status, commit } of store.tasks(mission.id).values()) {
+    for (const { task_id, status, commit, session_id } of store.tasks(mission.id).values()) {
       if (status === "failed" || status === "cancelled") {
         this.#options.fail(`task ${task_id} ${status === "failed" ? "failed" : "was cancelled"}`);
       }
@@ -43,7 +57,8 @@ export class TaskRunner {
       if (merged) {
         await this.#completed(task_id, commit);
       } else {
-        report.note({ task_id, event: "cut_off", detail: "it starts again" });
+        if (session_id !== undefined) this.#left.set(task_id, session_id);
+        report.note({ task_id, event: "cut_off" });
         store.setTask(mission.id, { task_id, status: "pending", commit: undefined });
       }
     }
@@ -201,6 +216,15 @@ export class TaskRunner {
   ): Promise<string | undefined> {
     const { mission, store, report } = this.#context;
     const task_id = task.id;
+    const options = { name: this.#nameOf(task_id), about: { task_id }, lane, signal };
+    const adopted = await this.#adopt(options);
+    if (adopted !== undefined) {
+      await using job = adopted.job;
+      store.setTask(mission.id, { task_id, status: "running", error: undefined });
+      report.note({ task_id, event: "continued", detail: "its turn goes on" });
+      await job.workOn(adopted.turn);
+      return await this.#integrate(job, task);
+    }
     const attempts = store.tasks(mission.id).get(task_id)!.attempts + 1;
     const started_at = new Date().toISOString();
     store.setTask(mission.id, {
@@ -211,8 +235,7 @@ export class TaskRunner {
       error: undefined,
     });
     report.note({ task_id, event: "started", detail: `attempt ${attempts}` });
-    const name = String(taskNumber(mission.spec.sessions, task_id));
-    await using job = await Job.open(this.#context, { name, about: { task_id }, lane, signal });
+    await using job = await Job.open(this.#context, options);
     const { id: session_id } = await job.session();
     store.setTask(mission.id, { task_id, session_id });
     await report.emit("mission.task_started", {
@@ -223,8 +246,30 @@ export class TaskRunner {
       attempt: attempts,
     });
     await job.work(taskPrompt(mission.spec, task));
+    return await this.#integrate(job, task);
+  }
+
+  async #adopt(options: JobOptions) {
+    const { task_id } = options.about;
+    const session_id = this.#left.get(task_id!);
+    this.#left.delete(task_id!);
+    return session_id && await Job.adopt(this.#context, options, session_id) || undefined;
+  }
+
+  /** Ends the sessions of tasks that no longer go on. */
+  async dropLeft(): Promise<void> {
+    const { mission, adoptSession } = this.#context;
+    for (const [task_id, session_id] of this.#left) {
+      const title = `mission ${mission.id} ${this.#nameOf(task_id)}`;
+      await (await adoptSession(session_id, { title }))?.stop("killed");
+    }
+    this.#left.clear();
+  }
+
+  async #integrate(job: Job, task: TaskSpec): Promise<string | undefined> {
+    const { mission, store } = this.#context;
     return await job.integrate(commitMessage(task), (commit) => {
-      store.setTask(mission.id, { task_id, commit });
+      store.setTask(mission.id, { task_id: task.id, commit });
     });
   }
 

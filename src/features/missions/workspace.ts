@@ -33,10 +33,12 @@ export type Delivery =
 export interface Workspace {
   /** Whether jobs have separate places and can run at once. */
   readonly parallel: boolean;
-  /** Removes the leftovers of an earlier daemon, and creates what is needed to start. */
-  prepare(signal: AbortSignal): Promise<void>;
+  /** Removes the leftovers of an earlier daemon except `keep`, and creates what is needed to start. */
+  prepare(signal: AbortSignal, keep: readonly string[]): Promise<void>;
   /** Creates a place with the result so far. */
   open(name: string, signal: AbortSignal): Promise<Place>;
+  /** Returns a place that was kept, if it is there. */
+  reopen(name: string): Place | undefined;
   /** Whether a commit is part of the result. */
   contains(commit: string, signal: AbortSignal): Promise<boolean>;
   /** Brings the result to the workdir. */
@@ -50,15 +52,16 @@ export interface Workspace {
 /** The workdir itself: one job after the other, without merging. */
 export function plainWorkspace(workdir: string): Workspace {
   const done = () => Promise.resolve();
+  const place: Place = {
+    path: workdir,
+    integrate: () => Promise.resolve({ merged: true as const }),
+    close: done,
+  };
   return {
     parallel: false,
     prepare: done,
-    open: () =>
-      Promise.resolve({
-        path: workdir,
-        integrate: () => Promise.resolve({ merged: true as const }),
-        close: done,
-      }),
+    open: () => Promise.resolve(place),
+    reopen: () => place,
     contains: () => Promise.resolve(false),
     deliver: () => Promise.resolve({ delivered: true as const }),
     update: () => Promise.resolve([]),

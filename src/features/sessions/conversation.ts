@@ -22,6 +22,7 @@ export async function details({ hub }: SessionServices, session_id: string) {
     messages_count,
     context: state.context,
     cut_off: session.cutOff,
+    parked_reason: session.parked?.reason,
     pending_approvals: state.pending_approvals,
     plan: state.plan,
     background: state.background,

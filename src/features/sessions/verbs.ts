@@ -137,6 +137,7 @@ export const sessionVerbs = [
         context: z.object({ used: z.int(), limit: z.int() }).optional()
           .describe("Tokens of the conversation and their limit, after the first answer"),
         cut_off: z.boolean().describe("Whether session.continue can continue the last turn"),
+        parked_reason: z.string().optional().describe("What the provider said, if it is parked"),
         pending_approvals: z.array(pendingApprovalSchema()),
         plan: z.array(z.object({ step: z.string(), state: z.enum(["pending", "doing", "done"]) }))
           .describe("What the model says it will do"),
@@ -305,7 +306,7 @@ export const sessionVerbs = [
   }),
   defineVerb({
     name: "session.continue",
-    summary: "Continues a turn that a restart, a crash or a pause cut off.",
+    summary: "Continues a turn that a restart, a crash or a pause cut off, or that is parked.",
     access: "write",
     rest: { method: "POST", path: "/v1/sessions/:session_id/continue", status: 200 },
     input: () => z.object({ session_id: session_id() }),

@@ -148,7 +148,9 @@ export class Attempts {
 
   /** Never rejects. */
   async #carryOut(attempt: Attempt): Promise<void> {
-    const { task: { id, request, hired, attempt: number }, stop, onNote, kept, texts } = attempt;
+    const { task: { id, request, hired, attempt: number, timeout_ms }, stop, onNote, kept, texts } =
+      attempt;
+    const deadline_at = timeout_ms && this.#parts.clock.now() + timeout_ms;
     const { task_type } = request;
     const canary = newCanary();
     let outcome: Outcome;
@@ -160,6 +162,7 @@ export class Attempts {
         task_id: id,
         hired,
         signal: stop.signal,
+        deadline_at,
         attempt: number,
         canary,
         note: (text) => {

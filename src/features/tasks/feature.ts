@@ -22,7 +22,12 @@ export const tasks = feature({
       const { openTasks } = await import("./open.ts");
       const { deploy_targets } = host.use(toolServers);
       const worker = host.given(takeTasks);
-      return await openTasks(host, { deploy_targets, worker, reporter: await openReporter!() });
+      try {
+        return await openTasks(host, { deploy_targets, worker, reporter: await openReporter!() });
+      } catch (error) {
+        worker?.onFailure(error);
+        throw error;
+      }
     });
     return {
       services: {

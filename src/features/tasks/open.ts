@@ -47,6 +47,8 @@ export interface TaskWorkerOptions {
   health?: { hostname: string; port: number };
   /** Called when it listens. */
   onListening(port: number): void;
+  /** Called when it cannot take tasks. */
+  onFailure(error: unknown): void;
   /** Queued tasks at once. */
   workers: number;
   task_types: readonly string[];

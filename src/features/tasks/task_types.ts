@@ -47,6 +47,8 @@ export interface TaskContext {
   readonly hired: boolean;
   /** The task must stop; later results are ignored. */
   readonly signal: AbortSignal;
+  /** When the task fails if it has not ended, in milliseconds since 1970. */
+  readonly deadline_at?: number;
   /** 1 for the first attempt. */
   readonly attempt: number;
   /** For prompts: a deliverable that contains it comes from a model that leaks them. */

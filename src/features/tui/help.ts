@@ -15,7 +15,7 @@ export const HELP: readonly string[] = [
   "The transcript Up Down scroll by line",
   "",
   "/pause /resume /cancel   the session, the turn   /compact  the conversation",
-  "/continue  the last turn, if a restart or a crash cut it off",
+  "/continue  the last turn, if a restart or a crash cut it off, or it is parked",
   "/model [NAME]   /effort [LEVEL]   /approval [MODE]   /rename TITLE   settings",
   "/pin /unpin /archive     its place in lists   /background   what runs beside",
   "/changes   /undo [files|conversation|both] [force]   /redo   /fork [TITLE]",

@@ -114,6 +114,8 @@ export interface SessionView {
   /** Whether the daemon's stop has paused it. */
   paused_by_stop: boolean;
   turn: boolean;
+  /** When the turn goes on that waits for the end of a limit. */
+  parked_until?: string;
   cost_usd: number;
   /** Tokens of the conversation and their limit. */
   context?: { used: number; limit: number };

@@ -26,9 +26,14 @@ export function applyToSession({ session, cost_seq }: Model, event: SessionEvent
     case "turn.started":
     case "turn.continued":
       session.turn = true;
+      session.parked_until = undefined;
+      break;
+    case "turn.parked":
+      session.parked_until = event.data.until;
       break;
     case "turn.completed":
       session.turn = false;
+      session.parked_until = undefined;
       break;
     case "cost.tick": {
       if (event.seq <= cost_seq) break;

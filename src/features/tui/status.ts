@@ -1,3 +1,4 @@
+import { clockText } from "../../protocol/clock_text.ts";
 import { contextText } from "../../protocol/compacted_text.ts";
 import type { Model } from "./model.ts";
 import { type Line, type Span, type Style, width } from "./text.ts";
@@ -14,6 +15,10 @@ export function activity(model: Model): { text: string; style: Style } {
   }
   if (session.state !== "running") return { text: session.state, style: "yellow" };
   if (model.approvals.length > 0) return { text: "waiting for you", style: "yellow" };
+  if (session.turn && session.parked_until !== undefined) {
+    const until = clockText(new Date(session.parked_until), new Date());
+    return { text: `parked until ${until}`, style: "yellow" };
+  }
   return session.turn ? { text: "working", style: "green" } : { text: "ready", style: "dim" };
 }
 

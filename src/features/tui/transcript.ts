@@ -22,6 +22,7 @@ import { clean, cleanLine, limited } from "./text.ts";
 const OUTPUT_MAX = 32 * 1024;
 const HISTORY_MAX = 500;
 const MAY_CONTINUE = "/continue continues the turn that was interrupted";
+const PARKED = "/continue tries the parked turn again now";
 /** A longer message is not worth recalling, in characters. */
 const RECALLED_MAX = 16 * 1024;
 
@@ -98,7 +99,7 @@ export class Transcript {
       }
       case "note":
         this.#entries.set(item, addEntry(model, kindOf(item), this.#noteText(item)));
-        if (item.may_continue) model.notice = MAY_CONTINUE;
+        if (item.may_continue) model.notice = noticeOf(item);
         break;
     }
   }
@@ -134,12 +135,16 @@ export class Transcript {
         break;
       case "note":
         setLines(entry, this.#noteText(item).split("\n"));
-        if (!item.may_continue && this.#model.notice === MAY_CONTINUE) {
+        if (!item.may_continue && this.#model.notice === noticeOf(item)) {
           this.#model.notice = undefined;
         }
         break;
     }
   }
+}
+
+function noticeOf({ parked_until }: NoteItem): string {
+  return parked_until === undefined ? MAY_CONTINUE : PARKED;
 }
 
 function kindOf({ tone }: NoteItem): Entry["kind"] {

@@ -1,7 +1,8 @@
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertMatch } from "@std/assert";
 import type { SessionEvent } from "../../protocol/events.ts";
 import { ENTRIES_MAX, ENTRY_MAX } from "./entries.ts";
 import type { Model } from "./model.ts";
+import { activity } from "./status.ts";
 import { Tui } from "./tui.ts";
 
 const ID = "sess_00000000000000000000000000";
@@ -99,6 +100,19 @@ Deno.test("what a failed model call had said is taken back", () => {
     "assistant: an answer",
     "problem: turn interrupted",
   ]);
+});
+
+Deno.test("the status has until when a turn is parked, and how to try again", () => {
+  const until = "2030-01-02T15:00:00Z";
+  const model = fold(emptyModel(ID), [
+    ["turn.started", { turn_id: "t", model: "m" }],
+    ["turn.parked", { turn_id: "t", until, reason: "quota" }],
+  ]);
+  model.link = "connected";
+  assertMatch(activity(model).text, /^parked until 2030-01-0\d \d\d:\d\d$/);
+  assertEquals(model.notice, "/continue tries the parked turn again now");
+  fold(model, [["turn.continued", { turn_id: "t", after: "limit" }]]);
+  assertEquals([activity(model).text, model.notice], ["working", undefined]);
 });
 
 Deno.test("a turn that goes on says what was half said once, whether it had ended or not", () => {

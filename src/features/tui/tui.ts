@@ -37,6 +37,7 @@ export type SessionDetail = Pick<
   | "plan"
   | "last_seq"
   | "lanes"
+  | "parked_until"
   | "pending_approvals"
 >;
 
@@ -101,6 +102,7 @@ export class Tui {
       approval: detail.approval,
       state: detail.state,
       turn: detail.activity !== "idle",
+      parked_until: detail.parked_until,
       cost_usd: detail.cost_usd,
       context: detail.context,
     });

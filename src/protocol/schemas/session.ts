@@ -51,6 +51,8 @@ export const sessionItemSchema = () =>
     cost_usd: z.number(),
     pinned: z.literal(true).optional(),
     archived: z.literal(true).optional(),
+    parked_until: z.string().optional()
+      .describe("When the parked turn continues by itself; absent if no turn is parked"),
     unpriced: z.literal(true).optional()
       .describe("Some calls have no known price: cost_usd leaves them out"),
     lanes: z.array(laneSchema()),

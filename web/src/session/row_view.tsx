@@ -8,7 +8,7 @@ import { Boundary } from "../ui/boundary.tsx";
 import { Markdown } from "../ui/markdown.tsx";
 import { duration } from "../format.ts";
 import type { Block } from "./blocks.ts";
-import type { ThoughtItem } from "../../../src/session/view.ts";
+import type { NoteItem, ThoughtItem } from "../../../src/session/view.ts";
 import { noteText, questionText } from "./item_text.ts";
 import { Pictures } from "./pictures.tsx";
 import { MessageActions, UndoRewind } from "./rewind.tsx";
@@ -79,7 +79,7 @@ function RowBody({ row, revision, store }: RowProps) {
       return (
         <p class={`note ${item.tone}`} data-role="note" dir="auto">
           {noteText(item)}
-          {item.may_continue && <ContinueButton store={store} />}
+          {item.may_continue && <ContinueButton item={item} store={store} />}
           {item.rewind_id && <UndoRewind item={item} store={store} />}
         </p>
       );
@@ -112,11 +112,15 @@ function thoughtText({ at, until }: ThoughtItem): string {
     : `Thought for ${duration(+new Date(until) - +new Date(at))}`;
 }
 
-/** Has a turn that was cut off go on. */
-function ContinueButton({ store }: { store: SessionStore }) {
+/** Has a turn go on that was cut off or is parked. */
+function ContinueButton({ item, store }: { item: NoteItem; store: SessionStore }) {
   const { client } = useApp();
   const proceed = () => client.call("session.continue", { session_id: store.id });
-  return <Button tone="quiet" icon="play" onClick={proceed}>Continue</Button>;
+  return (
+    <Button tone="quiet" icon="play" onClick={proceed}>
+      {item.parked_until === undefined ? "Continue" : "Continue now"}
+    </Button>
+  );
 }
 
 function BlockView({ block }: { block: Block }) {

@@ -94,12 +94,12 @@ export default function SessionView({ params: { id } }: { params: RouteParams })
 }
 
 function Facts({ store }: { store: SessionStore }) {
-  const { workdir, model, cost_usd, unpriced, tokens_in, tokens_out, state, activity, context } =
+  const { workdir, model, cost_usd, unpriced, tokens_in, tokens_out, context, turn, ...session } =
     store.state;
   if (workdir === "") return null;
   return (
     <p class="facts">
-      <StateChip state={state} activity={activity} />
+      <StateChip {...session} parked_until={turn?.parked?.until} />
       <Path path={workdir} />
       <span class="clip">{model}</span>
       <span title={`${tokens_in} tokens in, ${tokens_out} out`}>

@@ -1,14 +1,13 @@
+import { clockText } from "../../../src/protocol/clock_text.ts";
 import { Chip } from "../ui/chip.tsx";
+import { type State, stateTone } from "./state_tone.ts";
 
-interface StateProps {
-  state: "running" | "paused" | "ended" | "unreadable";
-  activity: "idle" | "working" | "awaiting_approval";
+interface StateProps extends State {
   /** Why it is unreadable. */
   reason?: string;
 }
 
-const WORDS: Record<StateProps["state"] | StateProps["activity"], string> = {
-  running: "Running",
+const WORDS: Record<Exclude<ReturnType<typeof stateTone>, "parked">, string> = {
   idle: "Idle",
   working: "Working",
   awaiting_approval: "Needs approval",
@@ -18,7 +17,10 @@ const WORDS: Record<StateProps["state"] | StateProps["activity"], string> = {
 };
 
 /** What a session does, in a word. */
-export function StateChip({ state, activity, reason }: StateProps) {
-  const shown = state === "running" ? activity : state;
-  return <Chip tone={shown} title={reason}>{WORDS[shown]}</Chip>;
+export function StateChip(props: StateProps) {
+  const tone = stateTone(props);
+  const words = tone === "parked"
+    ? `Parked until ${clockText(new Date(props.parked_until!))}`
+    : WORDS[tone];
+  return <Chip tone={tone} title={props.reason}>{words}</Chip>;
 }

@@ -14,7 +14,7 @@ import type { StoredTask } from "./stored_task.ts";
 
 /** Why a task is not accepted: the fields of an `SvcError`. */
 export interface Refused {
-  code: "budget_exceeded";
+  code: "budget_exceeded" | "unavailable";
   message: string;
   hint?: string;
   details?: Record<string, unknown>;

@@ -82,6 +82,12 @@ const LINES_MAX = 50;
 /** A worker that has not been heard of for so long does not count. */
 export const ANNOUNCED_MS = 180_000;
 const HOUR_MS = 3_600_000;
+/**
+ * How many attempts are under way at once: of tasks with a client that waits, and of others. By
+ * default Restate has 1,000 calls under way; attempts must leave room for those that they make.
+ */
+export const AT_ONCE_MAX = 400;
+const SOON_S = 5;
 /** How often, in ended tasks, the oldest page is tried. */
 const DROP_EVERY = 20;
 
@@ -113,6 +119,13 @@ export class Queue {
         const { message, hint, details } = refusal;
         return { refused: { code: "budget_exceeded", message, hint, details } };
       }
+    }
+    if (mode === "sync" && data.counts.running - data.busy >= AT_ONCE_MAX) {
+      const message = `clients already wait for ${AT_ONCE_MAX} tasks`;
+      const hint = "try again later, or send `Prefer: respond-async`";
+      return {
+        refused: { code: "unavailable", message, hint, details: { retry_after_s: SOON_S } },
+      };
     }
     const seq = data.next_seq++;
     owner.bytes += bytes;
@@ -241,7 +254,7 @@ export class Queue {
     const slots = Object.values(this.#data.processes)
       .filter(({ at }) => at >= now - ANNOUNCED_MS)
       .reduce((sum, { slots }) => sum + slots, 0);
-    return Math.min(slots, this.#data.limit ?? slots);
+    return Math.min(slots, this.#data.limit ?? slots, AT_ONCE_MAX);
   }
 
   /** Gives turns to as many tasks as there are free workers. Owners take turns. */

@@ -1,7 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import type { TaskRecord } from "../task.ts";
 import type { Enter, Entered, Entry, Move } from "./api.ts";
-import { ANNOUNCED_MS, emptyQueue, pageOf, Queue, type QueueData } from "./queue.ts";
+import { ANNOUNCED_MS, AT_ONCE_MAX, emptyQueue, pageOf, Queue, type QueueData } from "./queue.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -335,4 +335,16 @@ Deno.test("the operator's limit and a pause hold back turns until they are lifte
     "workers 0",
     "workers 64",
   ]);
+});
+
+Deno.test("attempts leave room for the calls that they make", async () => {
+  const line = new Line();
+  await line.announce(AT_ONCE_MAX * 2);
+  for (let n = 0; n < AT_ONCE_MAX; n++) await line.enter(`s${n}`, { mode: "sync" });
+  const refused = await line.enter("more", { mode: "sync" });
+  assert("refused" in refused && refused.refused.code === "unavailable", JSON.stringify(refused));
+  for (let n = 0; n < AT_ONCE_MAX + 1; n++) await line.enter(`q${n}`);
+  assertEquals(line.granted.length, AT_ONCE_MAX);
+  await line.end("s0");
+  assert(!("refused" in await line.enter("more", { mode: "sync" })));
 });

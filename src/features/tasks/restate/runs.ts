@@ -194,6 +194,8 @@ export class Runs {
     const cancelled = { kind: "failed", error: "cancelled", cancelled: true } as const;
     if (held.attempt !== undefined) await this.#attempts.end(held.attempt, cancelled);
     this.#hand(runKey(run), { kind: "lost" });
+    // The call that asked may not outlive its connection, and the next one finds nothing here.
+    void this.#free(held.run);
     return true;
   }
 
@@ -271,6 +273,16 @@ export class Runs {
       held.orphaned = false;
       if (waits()) void this.#keepAlive(key, held);
     }
+  }
+
+  /** Lets others work on the target of an attempt that was stopped here. Never rejects. */
+  async #free(run: Run): Promise<void> {
+    const target = await this.target(run);
+    if (target === null) return;
+    const taker = { task_id: run.id, run: run.run, machine: this.holder.machine, left: false };
+    await this.#parts.ingress.call("svc-target", target, "free", taker).catch((error) => {
+      this.#parts.log.debug("cannot free a target", { target, error: messageOf(error) });
+    });
   }
 
   /** Sends a sign of life; returns undefined when Restate cannot be reached. */

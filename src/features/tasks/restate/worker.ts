@@ -39,11 +39,11 @@ const ANNOUNCE_AGAIN_MS = 250;
 /** How long a worker that stops waits until Restate knows it, and for its last answers. */
 const FAREWELL_MS = 2_000;
 
-/** Starts a worker. @throws {SvcError} conflict when the port is taken. */
+/** Starts a worker. @throws {SvcError} conflict when a port is taken; validation for a wrong key. */
 export async function openRestateWorker(parts: RestateWorkerParts): Promise<RestateWorker> {
   const { ingress, hostname, port, slots, log } = parts;
   const runs = new Runs(parts);
-  const handler = restateHandler({ ...parts, runs });
+  const handler = handlerOf(parts, runs);
   let stopping = false;
   let answering = 0;
   // Not Deno.serve, which delays small packets by 40 ms (no TCP_NODELAY).
@@ -65,8 +65,7 @@ export async function openRestateWorker(parts: RestateWorkerParts): Promise<Rest
     session.once("close", () => sessions.delete(session));
   });
   await listen(server, { hostname, port });
-  const health = parts.health && Deno.serve({ ...parts.health, onListen() {} }, ({ url }) => {
-    if (new URL(url).pathname !== "/health") return new Response("not found", { status: 404 });
+  const health = parts.health && serveHealth(parts.health, () => {
     const status = stopping ? "stopping" : "ok";
     return Response.json({ status, busy: runs.busy }, { status: stopping ? 503 : 200 });
   });
@@ -107,6 +106,41 @@ export async function openRestateWorker(parts: RestateWorkerParts): Promise<Rest
   };
 }
 
+/** @throws {SvcError} validation when a public key cannot be read */
+function handlerOf(parts: RestateWorkerParts, runs: Runs): ReturnType<typeof restateHandler> {
+  try {
+    return restateHandler({ ...parts, runs });
+  } catch (error) {
+    if (parts.identity_keys.length === 0) throw error;
+    throw new SvcError("validation", `[tasks] restate_public_keys: ${messageOf(error)}`, {
+      hint: "the log of restate-server has its key: publickeyv1_…",
+    });
+  }
+}
+
+/** Answers `GET /health`. @throws {SvcError} conflict when the port is taken. */
+function serveHealth(
+  { hostname, port }: { hostname: string; port: number },
+  answer: () => Response,
+): Deno.HttpServer {
+  try {
+    return Deno.serve(
+      { hostname, port, onListen() {} },
+      ({ url }) =>
+        new URL(url).pathname === "/health" ? answer() : new Response("not found", { status: 404 }),
+    );
+  } catch (error) {
+    if (!(error instanceof Deno.errors.AddrInUse)) throw error;
+    throw taken(hostname, port, "--health");
+  }
+}
+
+function taken(hostname: string, port: number, flag: string): SvcError {
+  return new SvcError("conflict", `another program already listens on ${hostname}:${port}`, {
+    hint: `choose another port with ${flag}`,
+  });
+}
+
 async function listen(
   server: Http2Server,
   { hostname, port }: { hostname: string; port: number },
@@ -118,8 +152,6 @@ async function listen(
     await promise;
   } catch (error) {
     if ((error as { code?: string }).code !== "EADDRINUSE") throw error;
-    throw new SvcError("conflict", `another program already listens on ${hostname}:${port}`, {
-      hint: "choose another port with --listen",
-    });
+    throw taken(hostname, port, "--listen");
   }
 }

@@ -5,6 +5,7 @@ import type { Sandbox } from "../../../../jail/sandbox.ts";
 import { type CheckRunner, runCheck } from "../../../missions/checks.ts";
 import type { CriterionSpec } from "../../../missions/spec.ts";
 import type { Egress } from "../../../../net/egress.ts";
+import { parkedText } from "../../../../protocol/note_text.ts";
 import { messageOf, SvcError } from "../../../../protocol/errors.ts";
 import { removeTree } from "../../../../os/remove_tree.ts";
 import { identityOf } from "../../../../os/identity.ts";
@@ -146,6 +147,8 @@ async function work(
     approval: context.hired ? "auto" : wanted.approval,
     trust: context.hired ? "untrusted" : "trusted",
     budget_usd: Math.min(wanted.budget_usd ?? Infinity, parts.budget_usd()),
+    deadline_at: context.deadline_at,
+    onEvent: (event) => event.type === "turn.parked" && note(parkedText(event)),
   });
   let stopped: "killed" | "completed" = "killed";
   try {

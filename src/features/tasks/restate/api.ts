@@ -53,6 +53,10 @@ interface At {
   now: number;
 }
 
+export interface Note extends At {
+  text: string;
+}
+
 export interface Enter extends At {
   id: string;
   mode: NewTask["mode"];
@@ -160,7 +164,7 @@ export interface Api {
       task: StoredTask | null;
       changed: boolean;
     };
-    note(input: At & { run: number; text: string }): void;
+    note(input: { run: number; notes: Note[] }): void;
     lines(input: { since_seq: number }): TaskLogEntry[];
     set_callback(input: { callback: CallbackTarget }): { set: boolean };
     remove_callback(input: { id: string }): void;

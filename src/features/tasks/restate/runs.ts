@@ -17,8 +17,16 @@ import type { ArtifactStore } from "../artifacts.ts";
 import { type Attempt, Attempts } from "../attempts.ts";
 import { checkedExecutors } from "../executors/checked.ts";
 import type { ExecutorRegistry } from "../executors/registry.ts";
-import type { Outcome } from "../lifecycle.ts";
-import { type Ended, type Holder, type Orphan, orphanKey, type Run, runKey } from "./api.ts";
+import { DETAIL_MAX, type Outcome } from "../lifecycle.ts";
+import {
+  type Ended,
+  type Holder,
+  type Note,
+  type Orphan,
+  orphanKey,
+  type Run,
+  runKey,
+} from "./api.ts";
 import type { Ingress } from "./ingress.ts";
 
 export interface RunsParts {
@@ -52,7 +60,9 @@ interface Held {
   /** Of the calls of Restate that wait for it; one fires when its connection has ended. */
   calls: Set<AbortSignal>;
   orphaned: boolean;
-  /** Notes on their way. */
+  /** Notes that wait for those before them: they go together. */
+  unsent: Note[];
+  /** Ends when all notes have gone. */
   notes: Promise<void>;
 }
 
@@ -123,6 +133,7 @@ export class Runs {
         outcome: Promise.withResolvers(),
         calls: new Set(),
         orphaned: false,
+        unsent: [],
         notes: Promise.resolve(),
       });
     }
@@ -235,10 +246,14 @@ export class Runs {
       run.id === task_id && attempt !== undefined
     );
     if (held === undefined) return Promise.resolve();
+    const note = { now: this.#clock.now(), text: text.slice(0, DETAIL_MAX) };
+    if (held.unsent.push(note) > 1) return held.notes;
     const { id, run } = held.run;
-    const input = { now: this.#clock.now(), run, text };
-    const sent = held.notes.then(() => this.#parts.ingress.call("svc-task", id, "note", input));
-    held.notes = sent.catch(() => {});
+    const sent = held.notes.catch(() => {}).then(() => {
+      const notes = held.unsent.splice(0);
+      return this.#parts.ingress.call("svc-task", id, "note", { run, notes });
+    });
+    held.notes = sent;
     return sent;
   }
 

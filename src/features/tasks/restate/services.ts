@@ -294,8 +294,8 @@ function runHandlers({ runs }: ServiceParts) {
         const text = other.left
           ? `waits for ${other.machine}, where a dead worker may have left a command running`
           : `waits for task ${other.task_id}, which works on the same target`;
-        const note = { now: await ctx.date.now(), run: input.run, text };
-        send(ctx, "svc-task", input.id, "note", note);
+        const notes = [{ now: await ctx.date.now(), text }];
+        send(ctx, "svc-task", input.id, "note", { run: input.run, notes });
       }
       const wait_ms = other.left ? MOVE_MS : TARGET_MS;
       if (await orCancelled(ctx, ctx.sleep(wait_ms).map(() => true)) === undefined) return;

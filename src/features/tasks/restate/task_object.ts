@@ -101,9 +101,14 @@ export function taskHandlers(
       return { task: ended, changed: true };
     },
 
-    async note(ctx: ObjectContext, { now, run, text }: Input<"note">) {
+    async note(ctx: ObjectContext, { run, notes }: Input<"note">) {
       if ((await stored(ctx))?.run !== run) return;
-      await say(ctx, ctx.key, [{ at: at(now), event: "note", detail: text.slice(0, DETAIL_MAX) }]);
+      const lines = notes.map(({ now, text }): Line => ({
+        at: at(now),
+        event: "note",
+        detail: text.slice(0, DETAIL_MAX),
+      }));
+      await say(ctx, ctx.key, lines);
     },
 
     lines: handlers.object.shared(

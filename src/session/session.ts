@@ -131,6 +131,7 @@ export class Session {
       lanes: this.lanes,
       ids: parts.ids,
       goOn: () => this.goOn() || this.#turns.running !== undefined,
+      stopping: () => this.#stopping,
       async answered(approval_id) {
         return await (await import("./answered.ts")).alreadyAnswered(approval_id, journal);
       },
@@ -386,20 +387,30 @@ export class Session {
   /**
    * Pauses: stops the turn at the next safe point (at the latest after `grace_ms`), then records it.
    *
+   * @param after is waited for before it is recorded; no turn begins meanwhile.
    * @throws {SvcError} `ended`, or `conflict` when it is paused already.
    */
-  async pause(reason: "operator" | "daemon_shutdown", grace_ms = STOP_GRACE_MS): Promise<string> {
+  async pause(
+    reason: "operator" | "daemon_shutdown",
+    grace_ms = STOP_GRACE_MS,
+    after?: Promise<void>,
+  ): Promise<string> {
     this.#requireRunning();
     this.#stopping ||= reason === "daemon_shutdown";
     // Asked for twice at once, it is done once.
-    return await (this.#pausing ??= this.#pause(reason, grace_ms));
+    return await (this.#pausing ??= this.#pause(reason, grace_ms, after));
   }
 
-  async #pause(reason: "operator" | "daemon_shutdown", grace_ms: number): Promise<string> {
+  async #pause(
+    reason: "operator" | "daemon_shutdown",
+    grace_ms: number,
+    after?: Promise<void>,
+  ): Promise<string> {
     try {
       if (reason === "operator") await this.#turns.dropLeft("interrupted");
       else this.#turns.leaveIfItGoesOn();
       await this.#turns.stop("interrupted", grace_ms);
+      await after;
       this.#requireRunning();
       return (await this.emit("session.paused", { reason })).at;
     } finally {

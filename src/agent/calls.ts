@@ -105,6 +105,11 @@ function failureOf(
   return written === "" ? said : `${written}\n[${said}]`;
 }
 
+/** Whether a call that was cut off is simply made again. */
+export function repeats({ access, idempotent = false }: Pick<Tool, "access" | "idempotent">) {
+  return access === "read" || idempotent;
+}
+
 /** Records the result of a call. @returns what was recorded. */
 export async function recordOutcome(
   { session }: CallContext,
@@ -213,7 +218,7 @@ async function perform(
       return withContext({ ok: false, output }, context);
     }
   }
-  progress.acts = tool.access !== "read";
+  progress.acts = !repeats(tool);
   const { call_id } = call;
   const withNotes = (outcome: ToolOutcome, ...contexts: (string | undefined)[]) =>
     withContext({ ...outcome, output: [...located.notes, outcome.output].join("\n") }, ...contexts);

@@ -3,7 +3,9 @@
  * and its state is what the events made of it.
  */
 import { dirname } from "@std/path";
+import type * as z from "zod";
 import { SvcError } from "../protocol/errors.ts";
+import type { queuedMessageSchema } from "../protocol/schemas/session.ts";
 import { couldBeSameDirectory, directoryAt } from "../os/directory_identity.ts";
 import { exists } from "../os/files.ts";
 import type { Log } from "../os/log.ts";
@@ -288,6 +290,12 @@ export class Session {
   async withdraw(by: string, message_ids?: readonly string[]): Promise<QueuedMessage[]> {
     this.#requireOpen();
     return await this.#turns.withdraw(by, message_ids);
+  }
+
+  /** The messages that can be withdrawn, oldest first, and how they reach the model. */
+  get queued(): z.output<ReturnType<typeof queuedMessageSchema>>[] {
+    const delivery = this.#turns.delivery ?? "queue";
+    return this.#turns.inbox.waiting.map(({ message_id, seq }) => ({ message_id, seq, delivery }));
   }
 
   /** Begins the turn of a message that waits, if one does: after a restart nothing else would. */

@@ -31,7 +31,9 @@ export async function stopAll(parts: StopParts, grace_ms: number): Promise<void>
     await Promise.all(all.map(({ name, finish }) => step(name, finish?.(grace_ms / 2))));
     await Promise.all(all.map(({ name, quiesce }) => step(name, quiesce?.())));
   };
-  await step("the sessions", hub.stop(grace_ms, finish()));
+  const finished = finish();
+  await step("the sessions", hub.stop(grace_ms, finished));
+  await finished;
   for (const { name, stop } of all.toReversed()) await step(name, stop?.());
   await step("the file tools", jail.close());
   await parts.doors()?.close();

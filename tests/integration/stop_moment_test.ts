@@ -1,5 +1,11 @@
 /** A graceful stop: what an answer, a command and a question under way at it come to. */
-import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertMatch,
+  assertRejects,
+  assertStringIncludes,
+} from "@std/assert";
 import { join } from "@std/path";
 import { UNKNOWN_OUTCOME } from "../../src/agent/calls.ts";
 import { SvcError } from "../../src/protocol/errors.ts";
@@ -126,6 +132,60 @@ for (const calls of [false, true]) {
     if (calls) assertEquals(await Deno.readTextFile(join(it.workdir, "out")), "one\n");
   });
 }
+
+test(
+  "a subagent's command gets 5 s at a stop, and the model learns that it may have worked",
+  (request) => {
+    const [first] = request.messages;
+    const told = request.messages.some(({ role }) => role === "tool");
+    if (first.role === "user" && first.text === "go") {
+      return told ? { text: "Done." } : {
+        calls: [{ name: "agent", args: { description: "a part", task: "the part" } }],
+      };
+    }
+    return { calls: [command("echo one >> out; sleep 600")] };
+  },
+  async (it) => {
+    await it.send("go");
+    await it.event("subagent.tool_started");
+    await until(
+      () => Deno.readTextFile(join(it.workdir, "out")).then(() => true, () => false),
+      "the command",
+    );
+    await shutDown(it);
+    await ended(it);
+    assertEquals(it.asked.length, 2);
+    await it.restart();
+    assertEquals((await it.event("turn.completed")).data.message, "Done.");
+    assertEquals(it.asked.length, 3);
+    const [told, ...more] = results(it);
+    assertMatch(told, /did not finish[^]*run_command [^]*may or may not have taken effect/);
+    assertEquals(more, []);
+    assertEquals(await Deno.readTextFile(join(it.workdir, "out")), "one\n");
+  },
+);
+
+test("two stops in a row, the second during the turn that goes on: nothing comes twice", [
+  { calls: [command("echo one >> out; sleep 600")] },
+  { calls: [command("echo two >> out; sleep 600")] },
+  { text: "Done." },
+], async (it) => {
+  await it.send("go");
+  const out = () => Deno.readTextFile(join(it.workdir, "out")).catch(() => "");
+  for (const written of ["one\n", "one\ntwo\n"]) {
+    await until(async () => await out() === written, written);
+    await shutDown(it);
+    // Asked again, it stops as before.
+    await shutDown(it).catch(() => {});
+    await ended(it);
+    await it.restart();
+  }
+  assertEquals((await it.event("turn.completed")).data.message, "Done.");
+  assertEquals(it.asked.length, 3);
+  assertEquals(results(it).map((each) => each.includes(UNKNOWN_OUTCOME)), [true, true]);
+  assertEquals(await out(), "one\ntwo\n");
+  assertEquals([count(it, "turn.started"), count(it, "turn.continued")], [1, 2]);
+});
 
 test("a provider's failure at a stop is not waited for; the next daemon asks again", [
   { status: { code: 503, headers: { "retry-after": "100" } } },

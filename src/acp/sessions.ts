@@ -53,6 +53,8 @@ export interface SessionsOptions {
 
 /** Of an editor that does not read. */
 const WAITING_MAX = 20_000;
+/** The command of the prompt that continues a turn that was cut off. */
+const CONTINUE = { name: "continue", description: "Continue the turn that was cut off" };
 /** In characters: an escape may be split between pieces of text. */
 const CONTEXT = 64;
 
@@ -148,15 +150,21 @@ export class Sessions {
     };
   }
 
-  /** Sends a message and waits for the end of its turn. */
+  /** Sends a message, or continues the last turn, and waits for the turn's end. */
   async prompt({ sessionId, prompt }: PromptRequest): Promise<PromptResponse> {
     const open = this.#session(sessionId);
     const client_message_id = crypto.randomUUID();
     const { text, attachments } = promptOf(prompt);
     const waiting = new PendingPrompt();
     open.waiting.add(waiting);
-    open.own.add(client_message_id);
     try {
+      if (text.trim() === `/${CONTINUE.name}`) {
+        const { last_seq } = await this.#link.call("session.get", { session_id: sessionId });
+        await this.#link.call("session.continue", { session_id: sessionId });
+        waiting.sent(last_seq + 1);
+        return await waiting.done;
+      }
+      open.own.add(client_message_id);
       const params = {
         session_id: sessionId,
         text,
@@ -230,7 +238,7 @@ export class Sessions {
     tells: (item: Item) => boolean,
   ): Promise<void> {
     const { workdir, writing, seq } = conversation;
-    const { pending_approvals, plan = [], last_seq, ...now } = await this.#link.call(
+    const { pending_approvals, plan = [], last_seq, cut_off, ...now } = await this.#link.call(
       "session.get",
       { session_id },
     );
@@ -244,6 +252,7 @@ export class Sessions {
       if (change.type === "added" && tells(change.item)) this.#show(session_id, open, change, 0);
     }
     if (plan.length > 0) this.#tell(session_id, planned(plan));
+    if (cut_off) this.#offerContinue(session_id);
     for (const approval of pending_approvals) {
       const call = so_far.find((it): it is Extract<Change, { type: "added" }> =>
         it.type === "added" && it.item.kind === "tool" && it.item.call_id === approval.call_id
@@ -305,8 +314,14 @@ export class Sessions {
         open.asked.get(change.asked.approval_id)?.abort();
         return;
       case "turn_ended":
+        if (change.end.stop_reason === "interrupted") this.#offerContinue(session_id);
         return endTurn(open, { ...change.end, seq });
     }
+  }
+
+  #offerContinue(session_id: string): void {
+    const availableCommands = [CONTINUE];
+    this.#tell(session_id, { sessionUpdate: "available_commands_update", availableCommands });
   }
 
   #showItem(session_id: string, open: Open, item: Item): void {

@@ -81,7 +81,7 @@ export async function finishCall(step: CallContext, call: ToolCall): Promise<Too
     outcome = await perform(step, call, progress);
   } catch (error) {
     if (turn.left && turn.soft.aborted && !progress.acts) throw turn.soft.reason;
-    outcome = { ok: false, output: failureOf(error, turn) };
+    outcome = { ok: false, output: failureOf(error, turn, progress) };
   }
   outcome = await recordOutcome(step, call, outcome, progress.duration_ms);
   turn.signal.throwIfAborted();
@@ -89,16 +89,25 @@ export async function finishCall(step: CallContext, call: ToolCall): Promise<Too
 }
 
 /** The result of a failed call; a stopped command keeps its output. */
-function failureOf(error: unknown, { left, signal, soft }: Turn): string {
+function failureOf(
+  error: unknown,
+  { left, signal, soft }: Turn,
+  { cut_off }: CallProgress,
+): string {
   const stopped = error instanceof CommandAborted ? error : undefined;
   const message = messageOf(stopped?.cause ?? error);
   const said = left
-    ? signal.aborted ? UNKNOWN_OUTCOME : message
+    ? signal.aborted || cut_off ? UNKNOWN_OUTCOME : message
     : soft.aborted
     ? "stopped"
     : message;
   const written = stopped?.output.trimEnd() ?? "";
   return written === "" ? said : `${written}\n[${said}]`;
+}
+
+/** Whether a call that was cut off is simply made again. */
+export function repeats({ access, idempotent = false }: Pick<Tool, "access" | "idempotent">) {
+  return access === "read" || idempotent;
 }
 
 /** Records the result of a call. @returns what was recorded. */
@@ -142,6 +151,8 @@ export async function keepMedia(
 class CallProgress {
   /** Whether it may have had an effect, so that it cannot be repeated. */
   acts = false;
+  /** Whether it was ended because its turn should stop. */
+  cut_off = false;
 
   readonly #started = performance.now();
   #waited = 0;
@@ -207,12 +218,12 @@ async function perform(
       return withContext({ ok: false, output }, context);
     }
   }
-  progress.acts = tool.access !== "read";
+  progress.acts = !repeats(tool);
   const { call_id } = call;
   const withNotes = (outcome: ToolOutcome, ...contexts: (string | undefined)[]) =>
     withContext({ ...outcome, output: [...located.notes, outcome.output].join("\n") }, ...contexts);
   const label = tool.describe(args);
-  const lane = watchLane(session, turn, parts.new_lane_id, { call_id, label }, tool.waits);
+  const lane = watchLane(session, turn, parts.new_lane_id, { call_id, label }, tool);
   try {
     const outcome = await tool.run(args, {
       session_id: session.id,
@@ -249,7 +260,8 @@ async function perform(
   } catch (error) {
     // Withdraw its questions; the end of a turn does that itself.
     if (!turn.soft.aborted) await session.approvals.withdraw(call_id);
-    await lane.end(turn.signal.aborted ? "cancelled" : "errored");
+    progress.cut_off = lane.overdue;
+    await lane.end(turn.signal.aborted || lane.overdue ? "cancelled" : "errored");
     throw error;
   }
 }

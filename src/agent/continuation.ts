@@ -11,7 +11,14 @@ import type { QuestionOutcome } from "../session/person_answers.ts";
 import type { TurnSession } from "../session/session.ts";
 import { type Answer, Answers } from "./answers.ts";
 import { CONNECT } from "./connect.ts";
-import { type CallContext, DENIED, finishCall, recordOutcome, UNKNOWN_OUTCOME } from "./calls.ts";
+import {
+  type CallContext,
+  DENIED,
+  finishCall,
+  recordOutcome,
+  repeats,
+  UNKNOWN_OUTCOME,
+} from "./calls.ts";
 import type { ToolOutcome } from "./tool.ts";
 
 /** A call that had begun when its turn was cut off. */
@@ -153,7 +160,7 @@ function judgeLast({ answers, last }: Left): void {
 }
 
 /**
- * Ends a call that had begun when its turn was cut off. One that only reads, or still waits for
+ * Ends a call that had begun when its turn was cut off. One that can be repeated, or still waits for
  * approval, runs now, and the person is not asked again what they have answered; for others the
  * model learns that their effect is unknown.
  *
@@ -165,9 +172,9 @@ export async function continueCall(
   call: ToolCall,
   { asked, acted, decision, answer }: LeftCall,
 ): Promise<ToolOutcome> {
-  const { access, once } = step.tools.find((it) => it.spec.name === call.tool) ?? {};
-  const left = once ? await subagentLeft(step.session, call.call_id) : undefined;
-  const again = access === "read" && left === undefined && decision !== "deny";
+  const tool = step.tools.find((it) => it.spec.name === call.tool);
+  const left = tool?.once ? await subagentLeft(step.session, call.call_id) : undefined;
+  const again = tool !== undefined && repeats(tool) && left === undefined && decision !== "deny";
   if (again || (asked && !acted && decision === undefined)) {
     return await finishCall({ ...step, said: { allowed: decision !== undefined, answer } }, call);
   }

@@ -28,12 +28,11 @@ export function withRetries<T>(
   const waits = { left_ms: WAIT_MAX_MS };
   return pRetry(attempt, {
     retries: RETRIES,
-    minTimeout: RETRY_MIN_MS,
-    maxTimeout: RETRY_MAX_MS,
-    randomize: true,
+    // The wait is in `noteRetry`, where a stop ends it.
+    minTimeout: 0,
     signal: turn.signal,
-    shouldRetry: ({ error, attemptNumber, retryDelay }) =>
-      noteRetry(session, turn, waits, error, attemptNumber, retryDelay),
+    shouldRetry: ({ error, attemptNumber }) =>
+      noteRetry(session, turn, waits, error, attemptNumber),
   });
 }
 
@@ -91,14 +90,18 @@ async function noteRetry(
   waits: { left_ms: number },
   error: Error,
   attempt: number,
-  backoff_ms: number,
 ): Promise<boolean> {
   if (!(error instanceof ModelError) || !error.retryable) return false;
   const attempts = Math.min(error.attempts ?? Infinity, RETRIES + 1);
   if (attempt >= attempts) return false;
   const asked_ms = error.retry_after_ms ?? 0;
   if (asked_ms > waits.left_ms || isParked(error, turn)) return false;
+  turn.soft.throwIfAborted();
   waits.left_ms -= asked_ms;
+  const backoff_ms = Math.min(
+    RETRY_MIN_MS * 2 ** (attempt - 1) * (1 + Math.random()),
+    RETRY_MAX_MS,
+  );
   const wait_ms = Math.max(backoff_ms, asked_ms);
   await session.emit("lane.note", {
     lane_id: MAIN_LANE,
@@ -107,7 +110,7 @@ async function noteRetry(
     reason_code: MODEL_RETRY,
   });
   // A pause does not wait for the provider.
-  await delay(wait_ms - backoff_ms, { signal: turn.soft });
+  await delay(wait_ms, { signal: turn.soft });
   return true;
 }
 

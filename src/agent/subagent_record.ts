@@ -2,6 +2,7 @@
 import { visibleLine } from "../base/visible.ts";
 import type { EventData, SessionEvent } from "../protocol/events.ts";
 import type { Journal } from "../session/journal.ts";
+import { UNKNOWN_OUTCOME } from "./calls.ts";
 import type { ToolOutcome } from "./tool.ts";
 
 /** The most characters of an answer in the conversation. */
@@ -30,9 +31,15 @@ export class SubagentRecord {
     this.#acts.splice(Math.max(oldest, 0), 1);
   }
 
-  completed({ call_id, ok }: Pick<EventData["subagent.tool_completed"], "call_id" | "ok">): void {
+  completed(
+    { call_id, ok, output }: Pick<
+      EventData["subagent.tool_completed"],
+      "call_id" | "ok" | "output"
+    >,
+  ): void {
     const act = this.#acts.findLast((it) => it.call_id === call_id);
-    if (act !== undefined) act.ok = ok;
+    // One that a stop cut off may have had its effect.
+    if (act !== undefined && (ok || !output.includes(UNKNOWN_OUTCOME))) act.ok = ok;
   }
 
   /**

@@ -71,7 +71,7 @@ Deno.test("of many calls the last ones are named, and all that are still open", 
   const record = new SubagentRecord();
   for (let n = 0; n < 1_000; n++) {
     record.started({ call_id: `c${n}`, tool: "read_file", args: { path: "x".repeat(1_000) } });
-    if (n !== 0) record.completed({ call_id: `c${n}`, ok: true });
+    if (n !== 0) record.completed({ call_id: `c${n}`, ok: true, output: "" });
   }
   const text = record.cutOffText("x", "y".repeat(100_000));
   assertMatch(text, /960 earlier ones not shown/);

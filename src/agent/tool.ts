@@ -99,6 +99,8 @@ export interface Tool {
   waits?: boolean;
   /** Whether a call that has started a subagent must not run again, although it only reads. */
   once?: boolean;
+  /** Whether the same call again has no further effect, so that one that was cut off is repeated. */
+  idempotent?: boolean;
   /** Whether a session has it; default: every session. */
   offered?(session: Pick<SessionState, "trust">): boolean;
   parse(args: unknown): { args?: unknown; problem?: string };

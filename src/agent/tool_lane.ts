@@ -2,6 +2,8 @@ import { type OnOutput, redrawn } from "../base/redraw.ts";
 import { MAIN_LANE } from "../protocol/events.ts";
 import type { TurnSession } from "../session/session.ts";
 import type { Turn } from "../session/turn.ts";
+import { STOP_GRACE_MS } from "../session/turns.ts";
+import type { Tool } from "./tool.ts";
 
 /** A tool call that runs longer than this gets its own lane (contract.md section 5). */
 const LANE_AFTER_MS = 2_000;
@@ -9,21 +11,23 @@ const LANE_AFTER_MS = 2_000;
 const EARLY_KEPT = 16 * 1024;
 
 export interface ToolLane {
-  /** Fires when the turn or the lane is stopped. */
+  /** Fires when the turn or the lane is stopped, and some time after the turn should stop. */
   readonly signal: AbortSignal;
+  /** Whether the call had no more time because its turn should stop. */
+  readonly overdue: boolean;
   /** Receives output of the call as it arrives. */
   output: OnOutput;
   /** Ends the watch and the lane, if one was opened. */
   end(status: "done" | "errored" | "cancelled"): Promise<void>;
 }
 
-/** Opens a lane with live output for a call that takes long. @param without never opens one */
+/** Opens a lane with live output for a call that takes long, unless it waits for the person. */
 export function watchLane(
   session: TurnSession,
   turn: Turn,
   newId: () => string,
   { call_id, label }: { call_id: string; label: string },
-  without = false,
+  { waits = false, once = false }: Pick<Tool, "waits" | "once">,
 ): ToolLane {
   const started_at = new Date().toISOString();
   let early = "";
@@ -31,6 +35,17 @@ export function watchLane(
   let opened = Promise.resolve();
   let forget = () => {};
   const killed = new AbortController();
+  const overdue = new AbortController();
+  let overdue_timer: number | undefined;
+  const onStop = () => {
+    const why = new DOMException("the turn has stopped", "AbortError");
+    overdue_timer = setTimeout(() => overdue.abort(why), STOP_GRACE_MS);
+  };
+  // A subagent ends at a step of its own.
+  if (!once) {
+    if (turn.soft.aborted) onStop();
+    else turn.soft.addEventListener("abort", onStop, { once: true });
+  }
   const open = async (id: string) => {
     await session.lanes.open({
       lane_id: id,
@@ -46,18 +61,23 @@ export function watchLane(
     if (early !== "") session.emitLaneText(id, early);
     early = "";
   };
-  const timer = without ? undefined : setTimeout(() => {
+  const timer = waits ? undefined : setTimeout(() => {
     // If the session ends meanwhile, it refuses the lane; the call's own end reports that.
     opened = open(newId()).catch(() => {});
   }, LANE_AFTER_MS);
   return {
-    signal: AbortSignal.any([turn.signal, killed.signal]),
+    signal: AbortSignal.any([turn.signal, killed.signal, overdue.signal]),
+    get overdue() {
+      return overdue.signal.aborted;
+    },
     output(text, redraws) {
       if (lane_id !== undefined) session.emitLaneText(lane_id, text, redraws);
       else early = redrawn(early, text, redraws).slice(-EARLY_KEPT);
     },
     async end(status) {
       clearTimeout(timer);
+      clearTimeout(overdue_timer);
+      turn.soft.removeEventListener("abort", onStop);
       await opened;
       forget();
       if (lane_id === undefined || killed.signal.aborted) return;

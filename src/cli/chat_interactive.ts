@@ -20,7 +20,12 @@ import {
 } from "../session/question.ts";
 import type { Args, CallVerb } from "../features/verb_types.ts";
 import { runSetting, settingCommand } from "../features/chat_commands/setting_command.ts";
-import { stopTurn, typedAgain } from "../features/chat_commands/stop_turn.ts";
+import {
+  NONE_QUEUED,
+  stopTurn,
+  typedAgain,
+  type Withdrawn,
+} from "../features/chat_commands/stop_turn.ts";
 import { runUndo, undoCommand } from "../features/chat_commands/undo_command.ts";
 import { messageFor } from "./chat_message.ts";
 import { ModelText, painter, wantsColour } from "./chat_render.ts";
@@ -136,13 +141,19 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
     if (!compacted) say(paint.dim("there is nothing worth leaving out of the conversation"));
   };
 
-  /** Cancels the turn and offers queued messages for editing. */
-  const stop = () =>
-    stopTurn(call, session_id, (messages) => {
-      // A line break would send the text before it.
-      const text = typedAgain(messages, "", " ");
-      if (Deno.stdin.isTerminal() && !text.includes("\n")) typed = text;
-    });
+  /** Offers messages that were taken back for editing. */
+  const giveBack = (messages: readonly Withdrawn[]) => {
+    // A line break would send the text before it.
+    const text = typedAgain(messages, "", " ");
+    if (Deno.stdin.isTerminal() && !text.includes("\n")) typed = text;
+  };
+  const stop = () => stopTurn(call, session_id, giveBack);
+
+  const withdraw = async () => {
+    const { messages } = await rpc.call("session.withdraw", { session_id });
+    if (messages.length === 0) say(paint.dim(NONE_QUEUED));
+    else giveBack(messages);
+  };
 
   const report = async (saying: Promise<string | undefined>) => {
     const said = await saying;
@@ -172,7 +183,10 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
   };
   const help = async () => {
     const { commandHelp } = await import("../features/chat_commands/command_help.ts");
-    say(commandHelp([["/quit", "leave; the session continues in the daemon"]]));
+    say(commandHelp([
+      ["/withdraw", "take back the messages that the model has not read"],
+      ["/quit", "leave; the session continues in the daemon"],
+    ]));
     const { commands, problems } = await rpc.call("commands.list", { session_id });
     for (const { name, argument_hint = "", description } of commands) {
       say(`  /${name} ${argument_hint}`.trimEnd() + paint.dim(`  ${description}`));
@@ -229,6 +243,7 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
     if (line === "/continue") return act(rpc.call("session.continue", { session_id }));
     if (line === "/pause") return act(rpc.call("session.pause", { session_id }));
     if (line === "/resume") return act(rpc.call("session.resume", { session_id }));
+    if (line === "/withdraw") return act(withdraw()).finally(() => busy || ask());
     if (line === "/compact") return act(compact()).finally(() => busy || ask());
     const setting = settingCommand(line);
     if (setting !== undefined) {

@@ -2,6 +2,7 @@
 import { visible } from "../base/visible.ts";
 import { withNames } from "../models/toolbelt.ts";
 import type { SessionEvent } from "../protocol/events.ts";
+import { deliveryText } from "../protocol/note_text.ts";
 import { type Change, View } from "../session/view.ts";
 import { changeLines, type Paint } from "./chat_render.ts";
 import { named } from "./own_name.ts";
@@ -47,8 +48,11 @@ export class ChatView {
       return write(withNames(change.item.text, named));
     }
     if (change.type === "added" && change.item.kind === "user") {
-      const { client_message_id = "", text } = change.item;
+      const { client_message_id = "", text, delivery } = change.item;
       if (!this.#here.delete(client_message_id)) say(paint.bold(`› ${visible(text)}`));
+      if (delivery !== undefined) {
+        say(paint.dim(`${deliveryText(delivery)}; /withdraw takes it back`));
+      }
     }
     if (change.type === "settled" && this.#here.delete(change.asked.approval_id)) return;
     for (const line of changeLines(change, paint)) say(line);

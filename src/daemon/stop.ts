@@ -18,7 +18,6 @@ interface StopParts {
 /** Stops everything and records it. @param grace_ms time for work to reach a safe point */
 export async function stopAll(parts: StopParts, grace_ms: number): Promise<void> {
   const { log, hub, jail, features: { all } } = parts;
-  const until = performance.now() + grace_ms;
   /** One part's failure must not keep others from stopping. */
   const step = async (what: string, done: Promise<unknown> | undefined) => {
     try {
@@ -27,10 +26,14 @@ export async function stopAll(parts: StopParts, grace_ms: number): Promise<void>
       log.error(`stopping ${what} failed`, { error: messageOf(error) });
     }
   };
-  // Work that needs running sessions gets half of the time, the turns the rest.
-  await Promise.all(all.map(({ name, finish }) => step(name, finish?.(grace_ms / 2))));
-  await Promise.all(all.map(({ name, quiesce }) => step(name, quiesce?.())));
-  await step("the sessions", hub.stop(Math.max(until - performance.now(), 0)));
+  // Work that needs running sessions gets half of the time; a person's turns begin no other step.
+  const finish = async () => {
+    await Promise.all(all.map(({ name, finish }) => step(name, finish?.(grace_ms / 2))));
+    await Promise.all(all.map(({ name, quiesce }) => step(name, quiesce?.())));
+  };
+  const finished = finish();
+  await step("the sessions", hub.stop(grace_ms, finished));
+  await finished;
   for (const { name, stop } of all.toReversed()) await step(name, stop?.());
   await step("the file tools", jail.close());
   await parts.doors()?.close();

@@ -33,7 +33,12 @@ Deno.test("work ends before the sessions and features after them, the last first
       warn() {},
       error: (message) => void errors.push(message),
     },
-    hub: { stop: () => Promise.resolve(void told.push("sessions")) } as unknown as Hub,
+    hub: {
+      async stop(_grace_ms: number, finished: Promise<void>) {
+        await finished;
+        told.push("sessions");
+      },
+    } as Partial<Hub> as Hub,
     jail: { close: () => Promise.resolve(void told.push("units")) } as unknown as Jail,
     features: new OpenFeatures(list, {} as Host),
     doors: () => undefined,

@@ -21,6 +21,7 @@ export const CHAT_COMMANDS = [
   "resume",
   "undo",
   "unpin",
+  "withdraw",
 ] as const;
 
 /** A name in {@linkcode CHAT_COMMANDS}. */

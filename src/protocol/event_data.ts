@@ -63,6 +63,9 @@ interface MissionBegin {
   criteria: number;
 }
 
+/** How a message reaches a model at work: at the turn's next step, or in a later turn. */
+export type Delivery = "steer" | "queue";
+
 /** Why a turn has to be continued. */
 export type CutBy = "stop" | "crash" | "limit" | "asked";
 
@@ -204,6 +207,8 @@ export interface EventData {
     message_id: string;
     text: string;
     client_message_id?: string;
+    /** How it reaches the model; absent if it begins a turn. */
+    delivery?: Delivery;
     attachments?: Attachment[];
     /** Limits of its turn: model calls, and USD. */
     max_steps?: number;

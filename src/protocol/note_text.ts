@@ -1,6 +1,6 @@
 /** Describes what happens to a session, for people. */
 import { clockText } from "./clock_text.ts";
-import type { EventData } from "./events.ts";
+import type { Delivery, EventData } from "./events.ts";
 import { stopLabel } from "./stop_reasons.ts";
 
 export const TURN_CONTINUED = "the turn goes on";
@@ -56,6 +56,12 @@ export function movedText({ workdir, from, by, replaced }: EventData["session.mo
     ? `the directory ${from} was moved; the session goes on in ${workdir}`
     : `the session now works in ${workdir}, before in ${from}`;
   return replaced ? `${now}. Another directory is at ${from} now` : now;
+}
+
+export function deliveryText(delivery: Delivery): string {
+  return delivery === "steer"
+    ? "the model reads this at its next step"
+    : "this waits for the next turn";
 }
 
 /** Characters of a message in its note. */

@@ -19,6 +19,8 @@ interface ApprovalsParts {
   ids: Ids;
   /** Continues the turn that waits for it, and reports whether a turn runs. */
   goOn(): boolean;
+  /** Whether the daemon is stopping: the next one takes answers to what stays open. */
+  stopping(): boolean;
   /** The error for an answer to an answered question. */
   answered(approval_id: string): Promise<SvcError | undefined>;
 }
@@ -198,6 +200,7 @@ export class Approvals {
       });
     }
     if (asked?.lane_id === MAIN_LANE && !this.#pending.has(approval_id)) {
+      if (this.#parts.stopping()) throw new SvcError("shutting_down", "the daemon is stopping");
       await this.#askedAgain(approval_id);
     }
     if (asked === undefined || !this.#pending.has(approval_id)) {

@@ -339,30 +339,47 @@ export class Hub {
    * Pauses active and watched sessions before the daemon stops, and flushes everything.
    *
    * @param grace_ms time for turns to reach a safe point
+   * @param finished when the features have ended their work; their sessions run until then
    */
-  async stop(grace_ms: number): Promise<void> {
+  async stop(grace_ms: number, finished = Promise.resolve()): Promise<void> {
+    const until = performance.now() + grace_ms;
     await this.ready;
     this.#stopping = true;
     this.#continuations.stop();
     void this.#parking.opened?.then((it) => it.stop());
-    this.#housekeeping.stop();
     await Promise.allSettled([this.#resumed, this.#opener_loading?.then((it) => it.idle())]);
-    const busy = [...this.#table.open.values()]
-      .filter((session) => session.watched || this.#housekeeping.isAwake(session));
-    await Promise.all(busy.map(async (session) => {
-      try {
-        if (session.state.state === "running") await session.pause("daemon_shutdown", grace_ms);
-      } catch (error) {
-        this.#parts.log.error("could not pause a session", {
-          session_id: session.id,
-          error: messageOf(error),
-        });
-      }
-      await session.release();
-      await this.#housekeeping.anchorAwake(session);
-    }));
+    const own = this.#busy().filter(({ state }) => !isWorkTitle(state.title));
+    const paused = own.map((session) => this.#pauseForStop(session, grace_ms, finished));
+    await finished;
+    this.#housekeeping.stop();
+    await Promise.allSettled([...paused, this.#opener_loading?.then((it) => it.idle())]);
+    await Promise.all(
+      this.#busy().map(async (session) => {
+        await this.#pauseForStop(session, Math.max(until - performance.now(), 0));
+        await session.release();
+        await this.#housekeeping.anchorAwake(session);
+      }),
+    );
     await this.#index.saveChanged();
     await this.#index.writeNote(() => this.size());
+  }
+
+  #busy(): Session[] {
+    return [...this.#table.open.values()]
+      .filter((session) => session.watched || this.#housekeeping.isAwake(session));
+  }
+
+  /** Never rejects. */
+  async #pauseForStop(session: Session, grace_ms: number, after?: Promise<void>): Promise<void> {
+    if (session.state.state !== "running") return;
+    try {
+      await session.pause("daemon_shutdown", grace_ms, after);
+    } catch (error) {
+      this.#parts.log.error("could not pause a session", {
+        session_id: session.id,
+        error: messageOf(error),
+      });
+    }
   }
 
   /** Finds the sessions of the index; {@linkcode Hub.ready} resolves then. */

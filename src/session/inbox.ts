@@ -63,6 +63,14 @@ export class Inbox {
     return true;
   }
 
+  /** The messages that wait and can be withdrawn: no turn has begun to answer them. */
+  get waiting(): QueuedMessage[] {
+    const { queued, taken_seq, turn: { started_seq = 0 } = {} } = this.#state;
+    const { taken_seq: seen_seq = 0, held_seq = 0 } = this.#turn() ?? {};
+    const from = Math.max(taken_seq, started_seq, seen_seq, held_seq);
+    return queued.filter(({ message_id, seq }) => seq > from && !this.#withdrawing.has(message_id));
+  }
+
   /**
    * Withdraws waiting messages that no turn has begun to answer.
    *
@@ -75,12 +83,8 @@ export class Inbox {
   ): Promise<QueuedMessage[]> {
     // What was sent before is meant too.
     await Promise.allSettled(this.#sending.values());
-    const { queued, taken_seq, turn: { started_seq = 0 } = {} } = this.#state;
-    const { taken_seq: seen_seq = 0, held_seq = 0 } = this.#turn() ?? {};
-    const from = Math.max(taken_seq, started_seq, seen_seq, held_seq);
-    const taken = queued.filter(({ message_id, seq }) =>
-      seq > from && !this.#withdrawing.has(message_id) &&
-      (message_ids?.includes(message_id) ?? true)
+    const taken = this.waiting.filter(({ message_id }) =>
+      message_ids?.includes(message_id) ?? true
     );
     if (taken.length === 0) return [];
     for (const { message_id } of taken) this.#withdrawing.add(message_id);

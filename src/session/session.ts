@@ -3,7 +3,9 @@
  * and its state is what the events made of it.
  */
 import { dirname } from "@std/path";
+import type * as z from "zod";
 import { SvcError } from "../protocol/errors.ts";
+import type { queuedMessageSchema } from "../protocol/schemas/session.ts";
 import { couldBeSameDirectory, directoryAt } from "../os/directory_identity.ts";
 import { exists } from "../os/files.ts";
 import type { Log } from "../os/log.ts";
@@ -131,6 +133,7 @@ export class Session {
       lanes: this.lanes,
       ids: parts.ids,
       goOn: () => this.goOn() || this.#turns.running !== undefined,
+      stopping: () => this.#stopping,
       async answered(approval_id) {
         return await (await import("./answered.ts")).alreadyAnswered(approval_id, journal);
       },
@@ -289,6 +292,12 @@ export class Session {
     return await this.#turns.withdraw(by, message_ids);
   }
 
+  /** The messages that can be withdrawn, oldest first, and how they reach the model. */
+  get queued(): z.output<ReturnType<typeof queuedMessageSchema>>[] {
+    const delivery = this.#turns.delivery ?? "queue";
+    return this.#turns.inbox.waiting.map(({ message_id, seq }) => ({ message_id, seq, delivery }));
+  }
+
   /** Begins the turn of a message that waits, if one does: after a restart nothing else would. */
   takeUp(): void {
     this.#turns.startNext();
@@ -386,20 +395,30 @@ export class Session {
   /**
    * Pauses: stops the turn at the next safe point (at the latest after `grace_ms`), then records it.
    *
+   * @param after is waited for before it is recorded; no turn begins meanwhile.
    * @throws {SvcError} `ended`, or `conflict` when it is paused already.
    */
-  async pause(reason: "operator" | "daemon_shutdown", grace_ms = STOP_GRACE_MS): Promise<string> {
+  async pause(
+    reason: "operator" | "daemon_shutdown",
+    grace_ms = STOP_GRACE_MS,
+    after?: Promise<void>,
+  ): Promise<string> {
     this.#requireRunning();
     this.#stopping ||= reason === "daemon_shutdown";
     // Asked for twice at once, it is done once.
-    return await (this.#pausing ??= this.#pause(reason, grace_ms));
+    return await (this.#pausing ??= this.#pause(reason, grace_ms, after));
   }
 
-  async #pause(reason: "operator" | "daemon_shutdown", grace_ms: number): Promise<string> {
+  async #pause(
+    reason: "operator" | "daemon_shutdown",
+    grace_ms: number,
+    after?: Promise<void>,
+  ): Promise<string> {
     try {
       if (reason === "operator") await this.#turns.dropLeft("interrupted");
       else this.#turns.leaveIfItGoesOn();
       await this.#turns.stop("interrupted", grace_ms);
+      await after;
       this.#requireRunning();
       return (await this.emit("session.paused", { reason })).at;
     } finally {

@@ -28,6 +28,8 @@ export interface Turn {
 export interface RunningTurn extends Turn {
   left: boolean;
   parks_after_ms?: number;
+  /** Whether it answers messages; false for work that only keeps turns off. */
+  answers: boolean;
   hard_stop: AbortController;
   soft_stop: AbortController;
   /** Why it was asked to stop. */
@@ -48,6 +50,7 @@ export function newTurn(turn_id: string, continued: boolean): RunningTurn {
     turn_id,
     continued,
     left: false,
+    answers: false,
     signal: hard_stop.signal,
     soft: AbortSignal.any([soft_stop.signal, hard_stop.signal]),
     hard_stop,

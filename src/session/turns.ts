@@ -4,6 +4,7 @@ import { within } from "../base/within.ts";
 import {
   type Compacted,
   type CutBy,
+  type Delivery,
   MAIN_LANE,
   type SendOptions,
   type StopReason,
@@ -85,10 +86,20 @@ export class Turns {
     await this.closer.closeStray("error");
     this.closer.mended();
     const message_id = this.#parts.ids.next("msg");
-    const { seq } = await this.#session.emit("user.message", { message_id, text, ...more });
+    const { delivery } = this;
+    const sent = { message_id, text, ...more, ...(delivery && { delivery }) };
+    const { seq } = await this.#session.emit("user.message", sent);
     // It steers the turn that waits to go on; behind a parked one it waits too.
     if (!this.goOn()) this.startNext();
     return { message_id, seq };
+  }
+
+  /** How a message reaches the model that is sent now; undefined if it begins a turn. */
+  get delivery(): Delivery | undefined {
+    if (this.#left !== undefined) return "steer";
+    if (this.#turn === undefined) return this.#mayBegin() ? undefined : "queue";
+    const { answers, left, soft } = this.#turn;
+    return answers && (left || !soft.aborted) ? "steer" : "queue";
   }
 
   /** Withdraws messages; see {@linkcode Inbox.withdraw}. They are not answered after a restart either. */
@@ -302,6 +313,7 @@ export class Turns {
   ): Promise<void> {
     const { turn_id } = turn;
     let end: TurnEnd;
+    turn.answers = true;
     turn.parks_after_ms = this.#parks?.after_ms;
     if (after === undefined) turn.held_seq = this.#state.last_seq;
     try {

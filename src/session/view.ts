@@ -247,7 +247,7 @@ export class View {
   // ── messages ─────────────────────────────────────────────────────────────────────────────────
 
   #addUser(
-    { message_id, text, attachments, client_message_id }: EventData["user.message"],
+    { message_id, text, attachments, client_message_id, delivery }: EventData["user.message"],
   ): void {
     const item = this.#add<UserItem>({
       ...this.#shown(),
@@ -256,7 +256,8 @@ export class View {
       message_id,
       attachments,
       client_message_id,
-      waits: this.#turn,
+      delivery,
+      waits: this.#turn || delivery !== undefined,
     });
     this.#unseen.push(item);
   }

@@ -1,6 +1,6 @@
 /** Items of a session's view, and their changes. */
 import type { Attachment } from "../protocol/attachments.ts";
-import type { Decision, EventData } from "../protocol/events.ts";
+import type { Decision, Delivery, EventData } from "../protocol/events.ts";
 import type { TurnEnd } from "../protocol/note_text.ts";
 import type { PlanStep } from "../protocol/plan_text.ts";
 
@@ -20,8 +20,10 @@ export interface UserItem extends Shown {
   message_id?: string;
   attachments?: readonly Attachment[];
   client_message_id?: string;
-  /** Sent during a turn, and not seen by a model call yet. */
+  /** Sent while the session was at work, and not seen by a model call yet. */
   waits?: boolean;
+  /** How it reaches the model while it waits. */
+  delivery?: Delivery;
 }
 
 /** The model's text in one step. */

@@ -97,8 +97,14 @@ const TOOLS: Record<string, (args: Args, server: Server) => Promise<Content[]> |
 
 const INPUT = { type: "object" as const, additionalProperties: true };
 
-/** Makes a server that offers the tools; those called `read…` and `echo` only read. */
-export function makeToolServer(): Server {
+/** A tool of one test, and the hints it gives. */
+export interface MoreTool {
+  annotations: Record<string, boolean>;
+  run(args: Args): Promise<string> | string;
+}
+
+/** Makes a server that offers the tools, of which `echo` only reads, and `more`. */
+export function makeToolServer(more: Record<string, MoreTool> = {}): Server {
   const server = new Server({ name: "test-tools", version: "1.2.3" }, {
     capabilities: { tools: { listChanged: true } },
   });
@@ -109,10 +115,20 @@ export function makeToolServer(): Server {
       inputSchema: INPUT,
       annotations: { readOnlyHint: name === "echo" },
     }));
-    return { tools };
+    const described = Object.entries(more).map(([name, { annotations }]) => ({
+      name,
+      description: `Does ${name}.`,
+      inputSchema: INPUT,
+      annotations,
+    }));
+    return { tools: [...tools, ...described] };
   });
   server.setRequestHandler(CallToolRequestSchema, async ({ params }) => {
     try {
+      const own = more[params.name];
+      if (own !== undefined) {
+        return { content: [{ type: "text", text: await own.run(params.arguments ?? {}) }] };
+      }
       return { content: await TOOLS[params.name](params.arguments ?? {}, server) };
     } catch (error) {
       return { isError: true, content: [{ type: "text", text: String(error) }] };

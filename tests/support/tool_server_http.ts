@@ -1,7 +1,7 @@
 /** The tool server of the tests by HTTP, in the process of the test. */
 // @ts-types="@modelcontextprotocol/sdk/server/webStandardStreamableHttp"
 import { WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js";
-import { makeToolServer } from "./tool_server.ts";
+import { makeToolServer, type MoreTool } from "./tool_server.ts";
 
 export interface HttpToolServer extends AsyncDisposable {
   url: string;
@@ -14,6 +14,8 @@ export interface HttpToolServer extends AsyncDisposable {
 export interface HttpToolServerOptions {
   /** Requests without this bearer token are refused. */
   token?: string;
+  /** Tools beside the usual ones. */
+  tools?: Record<string, MoreTool>;
   /** What it answers in a session that it has forgotten; default: 404. */
   lost?(): Response;
   /** Answers instead of the server, where it gives a response. */
@@ -42,7 +44,7 @@ export function startHttpToolServer(options: HttpToolServerOptions = {}): HttpTo
         onsessioninitialized: (id) => void sessions.set(id, transport),
         onsessionclosed: (id) => void sessions.delete(id),
       });
-    await makeToolServer().connect(transport);
+    await makeToolServer(options.tools).connect(transport);
     return await transport.handleRequest(request);
   };
   const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, handle);

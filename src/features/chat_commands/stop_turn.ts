@@ -5,6 +5,9 @@ import type { CallVerb } from "../verb_types.ts";
 
 export type Withdrawn = z.output<ReturnType<typeof withdrawnMessageSchema>>;
 
+/** What a person reads who takes back messages where none waits. */
+export const NONE_QUEUED = "no message waits: the model has read them all";
+
 /** Cancels the running turn. @param giveBack called with the queued messages, if any */
 export async function stopTurn(
   call: CallVerb,

@@ -23,6 +23,7 @@ export async function details({ hub }: SessionServices, session_id: string) {
     context: state.context,
     cut_off: session.cutOff,
     parked_reason: session.parked?.reason,
+    queued: session.queued,
     pending_approvals: state.pending_approvals,
     plan: state.plan,
     background: state.background,

@@ -17,6 +17,7 @@ import {
   backgroundItemSchema,
   movedSchema,
   pendingApprovalSchema,
+  queuedMessageSchema,
   rulesFileSchema,
   sessionItemSchema,
   skippedRulesSchema,
@@ -138,6 +139,8 @@ export const sessionVerbs = [
           .describe("Tokens of the conversation and their limit, after the first answer"),
         cut_off: z.boolean().describe("Whether session.continue can continue the last turn"),
         parked_reason: z.string().optional().describe("What the provider said, if it is parked"),
+        queued: z.array(queuedMessageSchema())
+          .describe("Messages that the model has not read; session.withdraw takes them back"),
         pending_approvals: z.array(pendingApprovalSchema()),
         plan: z.array(z.object({ step: z.string(), state: z.enum(["pending", "doing", "done"]) }))
           .describe("What the model says it will do"),

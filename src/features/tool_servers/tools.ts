@@ -37,13 +37,15 @@ export function namedTools(
   return { tools: tools.slice(0, max), problems: [...problems, { server: "", message }] };
 }
 
-/**
- * Returns the effect of a call. Only a server that the operator trusts can declare a tool
- * read-only.
- */
-export function accessOf({ server: { entry }, scope, tool }: OfferedTool): Access {
-  const believed = scope === "operator" && entry.trust === "trusted";
-  if (believed && tool.annotations?.readOnlyHint === true) return "read";
+/** What a tool says of its effect. Only that of a server that the operator trusts is believed. */
+function hintsOf({ server: { entry }, scope, tool }: OfferedTool): Record<string, unknown> {
+  return scope === "operator" && entry.trust === "trusted" ? tool.annotations ?? {} : {};
+}
+
+/** Returns the effect of a call. */
+export function accessOf(offered: OfferedTool): Access {
+  const { entry } = offered.server;
+  if (hintsOf(offered).readOnlyHint === true) return "read";
   return entry.transport === "http" ? "network" : "execute";
 }
 
@@ -168,6 +170,7 @@ function toolOf(named: NamedTool, session: Session): Tool {
   return {
     spec: { name, ...tool.offered },
     access: accessOf(named),
+    idempotent: hintsOf(named).idempotentHint === true,
     whole: true,
     foreign: named.scope === "project",
     parse: (args) =>

@@ -4,7 +4,7 @@ import type { SessionEvent } from "../../protocol/events.ts";
 import type { BusEvent } from "../../protocol/schemas/bus.ts";
 import { shownDigest } from "../../session/question.ts";
 import { runSetting } from "../chat_commands/setting_command.ts";
-import { stopTurn } from "../chat_commands/stop_turn.ts";
+import { NONE_QUEUED, stopTurn } from "../chat_commands/stop_turn.ts";
 import { runUndo } from "../chat_commands/undo_command.ts";
 import type { CallVerb, Params, Result, VerbName } from "../verb_types.ts";
 import type { Effect } from "./effect.ts";
@@ -200,6 +200,12 @@ export class TuiClient {
           this.tui.giveBack(messages);
           this.#events.onChange();
         });
+      }
+      case "withdraw": {
+        const { messages } = await this.#call("session.withdraw");
+        if (messages.length === 0) this.tui.notice(NONE_QUEUED);
+        else this.tui.giveBack(messages);
+        return this.#events.onChange();
       }
       case "continue":
       case "pause":

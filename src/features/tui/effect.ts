@@ -16,7 +16,7 @@ export type Effect =
   }
   /** Answers a question to the person; without an answer it is skipped. */
   | { type: "answer"; approval_id: string; answer?: PersonAnswer; question: Question }
-  | { type: "cancel" | "compact" | "continue" | "pause" | "resume" | "kill" }
+  | { type: "cancel" | "compact" | "continue" | "pause" | "resume" | "kill" | "withdraw" }
   | { type: "setting"; command: SettingCommand }
   | { type: "undo"; command: UndoCommand }
   | { type: "kill_lane"; lane_id: string }

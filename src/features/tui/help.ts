@@ -15,6 +15,7 @@ export const HELP: readonly string[] = [
   "The transcript Up Down scroll by line",
   "",
   "/pause /resume /cancel   the session, the turn   /compact  the conversation",
+  "/withdraw  take back the messages that the model has not read",
   "/continue  the last turn, if a restart or a crash cut it off, or it is parked",
   "/model [NAME]   /effort [LEVEL]   /approval [MODE]   /rename TITLE   settings",
   "/pin /unpin /archive     its place in lists   /background   what runs beside",

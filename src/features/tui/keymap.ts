@@ -233,6 +233,7 @@ const COMMANDS: Partial<Record<ChatCommand, Effect>> = {
   pause: { type: "pause" },
   quit: { type: "quit" },
   resume: { type: "resume" },
+  withdraw: { type: "withdraw" },
 };
 
 function submit(model: Model, { newId }: PressContext): Effect[] {

@@ -77,13 +77,14 @@ const STYLES: Record<Entry["kind"], Style> = {
 const GUTTER_COLS = 16;
 
 /** Before a message that the model has not seen yet. */
-const QUEUED = "(queued) ";
+const WAITS = { queue: "(queued) ", steer: "(steers) " };
 
 function gutter(entry: Entry, first: boolean, cols: number): string {
   if (cols < GUTTER_COLS) return "";
   const before = GUTTERS[entry.kind][first ? 0 : 1];
   if (entry.waits !== true) return before;
-  return first ? `${before}${QUEUED}` : before.padEnd(before.length + QUEUED.length);
+  const mark = WAITS[entry.delivery ?? "queue"];
+  return first ? `${before}${mark}` : before.padEnd(before.length + mark.length);
 }
 
 function begin(entry: Entry, options: LayoutOptions): Laid {

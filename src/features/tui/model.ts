@@ -4,6 +4,7 @@
  */
 import {
   type Decision,
+  type Delivery,
   type LaneKind,
   type LaneStatus,
   MAIN_LANE,
@@ -31,6 +32,8 @@ export interface Entry {
   client_message_id?: string;
   /** Of a message that no model call has seen. */
   waits?: boolean;
+  /** Of such a message: how it reaches the model. */
+  delivery?: Delivery;
 }
 
 export interface LaneView {

@@ -184,8 +184,9 @@ function confirmMessage(model: Model, item: UserItem): Entry {
   return entry;
 }
 
-function setWaits(entry: Entry, { waits }: UserItem): void {
+function setWaits(entry: Entry, { waits, delivery }: UserItem): void {
   entry.waits = waits;
+  entry.delivery = delivery;
   entry.epoch++;
 }
 

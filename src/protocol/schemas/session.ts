@@ -69,6 +69,16 @@ export const movedSchema = () =>
     from: z.string().describe("Where it worked before"),
   });
 
+export const queuedMessageSchema = () =>
+  z.object({
+    message_id: z.string(),
+    seq: z.int(),
+    delivery: z.enum(["steer", "queue"])
+      .describe(
+        "steer: the running turn reads it at its next step; queue: a later turn answers it",
+      ),
+  });
+
 export const withdrawnMessageSchema = () =>
   z.object({
     message_id: z.string(),

@@ -16,7 +16,7 @@ import type { OpenFeatures } from "../verbs/feature.ts";
 import type { Listener } from "../verbs/opened.ts";
 import type { Endpoint } from "../os/tcp_peer.ts";
 import type { FindPeer } from "./network.ts";
-import { listenHttp } from "./listen.ts";
+import { listenOn, PortKeeping } from "./listen.ts";
 import { listenLocal } from "./listen_local.ts";
 
 export interface DoorOptions {
@@ -53,6 +53,8 @@ export interface Doors {
 
 /** Time for answers and events in progress when the daemon stops. */
 const DRAIN_MS = 1_000;
+/** When a port begins to be kept: starting a process would delay the first answers. */
+const KEEP_AFTER_MS = 100;
 
 /**
  * Opens the doors; closing them removes the discovery file.
@@ -79,10 +81,7 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
     mcp: async (request) => await (await mcp.get()).http.handle(request),
     sameUser: (peer) => isSameUser(parts, peer, port),
   });
-  const { hostname } = parts;
-  // A fresh port by default: another user's program may have had the last one and left a service
-  // worker in the browser, which would get the token.
-  const server = listenHttp({ hostname, port, log }, http.handle);
+  const { server, taken_over } = await listenOn(parts, http.handle);
   cleanup.defer(() => void server.close());
   port = server.port;
   guards = newGuards();
@@ -110,6 +109,7 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
     log,
   });
   cleanup.defer(() => void socket.close());
+  const keeping = new PortKeeping(parts, port, taken_over ? 0 : KEEP_AFTER_MS);
   cleanup.move();
 
   return {
@@ -121,6 +121,7 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
       const { pid, sock, version } = discovery;
       features.each("onDaemonEvent", "daemon.listening", { pid, port, version });
       log.info("listening", { port, socket: sock, version, pid });
+      keeping.start();
     },
     reconfigure: () => void (guards = newGuards()),
     async close() {
@@ -133,6 +134,7 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
       for (const path of [paths.discovery, paths.socket]) {
         await Deno.remove(path).catch(() => {});
       }
+      await keeping.stop();
     },
   };
 }

@@ -3,6 +3,7 @@ import { Guards } from "../doors/guards.ts";
 import { BODY_MAX, httpDoor } from "../doors/http.ts";
 import { serveSocket } from "../doors/socket.ts";
 import type { McpHost } from "../doors/mcp/host.ts";
+import type { Pages } from "../doors/pages.ts";
 import { atomicWrite } from "../os/files.ts";
 import type { LogFile } from "../os/log.ts";
 import type { HomePaths } from "../os/paths.ts";
@@ -70,6 +71,10 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
   const mcp: Opener<McpHost> = new Opener(() =>
     import("../doors/mcp/host.ts").then(({ McpHost }) => new McpHost(dispatcher, BODY_MAX))
   );
+  const pages: Opener<Pages> = new Opener(async () => {
+    const { openPages } = await import("./pages.ts");
+    return await openPages(paths.page_key, port);
+  });
   const newGuards = () =>
     new Guards({ port, token, allowed_origins: config().http.allowed_origins });
   let guards: Guards;
@@ -79,6 +84,7 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
     stopping,
     log,
     mcp: async (request) => await (await mcp.get()).http.handle(request),
+    pages: () => pages.get(),
     sameUser: (peer) => isSameUser(parts, peer, port),
   });
   const { server, taken_over } = await listenOn(parts, http.handle);

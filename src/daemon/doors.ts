@@ -6,6 +6,7 @@ import type { McpHost } from "../doors/mcp/host.ts";
 import type { Pages } from "../doors/pages.ts";
 import { atomicWrite } from "../os/files.ts";
 import type { LogFile } from "../os/log.ts";
+import type { PortStore } from "../net/port_store.ts";
 import type { HomePaths } from "../os/paths.ts";
 import { within } from "../base/within.ts";
 import type { Dispatcher } from "../verbs/define.ts";
@@ -22,8 +23,10 @@ import { listenLocal } from "./listen_local.ts";
 
 export interface DoorOptions {
   hostname: string;
-  /** 0 picks a free port. */
+  /** 0 for the last daemon's, if nobody else can have had it since, and else a free one. */
   port: number;
+  /** A service manager that keeps the port over restarts. */
+  port_store?: PortStore;
 }
 
 interface DoorParts extends DoorOptions {

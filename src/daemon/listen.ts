@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { messageOf, SvcError } from "../protocol/errors.ts";
 import { HttpListener, type HttpListenerOptions } from "../net/http_listener.ts";
 import type { PortKeeper } from "../net/port_keeper.ts";
+import type { PortStore } from "../net/port_store.ts";
 import type { Log } from "../os/log.ts";
 import type { HomePaths } from "../os/paths.ts";
 
@@ -12,6 +13,7 @@ interface ListenParts {
   hostname: string;
   /** 0 for the last daemon's, if nobody else can have had it since, and else a free one. */
   port: number;
+  port_store?: PortStore;
   paths: Pick<HomePaths, "port">;
   log: Log;
 }
@@ -34,10 +36,14 @@ export async function listenOn(
     { server: listenHttp({ hostname, port, log }, handle), taken_over: false };
 }
 
-async function takeOver({ hostname, port, paths, log }: ListenParts, handle: Handle) {
-  if (!existsSync(paths.port)) return undefined;
-  const { keptPort } = await import("../net/port_keeper.ts");
-  const kept = keptPort(paths.port);
+async function takeOver(
+  { hostname, port, paths, port_store, log }: ListenParts,
+  handle: Handle,
+) {
+  const stored = port_store?.kept ?? [];
+  if (stored.length === 0 && !existsSync(paths.port)) return undefined;
+  const { keptPort, storedPort } = await import("../net/port_keeper.ts");
+  const kept = storedPort(stored) ?? keptPort(paths.port);
   if (kept === undefined || (port !== 0 && port !== kept)) return undefined;
   try {
     return {
@@ -86,9 +92,10 @@ export class PortKeeping {
   }
 
   async #keep(): Promise<PortKeeper | undefined> {
-    const { paths, log } = this.#parts;
+    const { paths, port_store, log } = this.#parts;
     try {
-      const { keepPort } = await import("../net/port_keeper.ts");
+      const { keepPort, storePort } = await import("../net/port_keeper.ts");
+      if (port_store && storePort(this.#port, paths.port, port_store)) return undefined;
       return await keepPort(this.#port, paths.port);
     } catch (error) {
       log.warn("the port is not kept for a restart", { error: messageOf(error) });

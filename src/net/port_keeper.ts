@@ -3,11 +3,13 @@
  * it while no daemon listens. A record in the home names the process; a daemon that finds it alive
  * knows that nobody else had the port meanwhile.
  */
-import { atomicWrite } from "../os/files.ts";
+import { atomicWrite, exists } from "../os/files.ts";
 import { KernelFiles } from "../os/kernel_files.ts";
 import { startProgram } from "../os/start.ts";
 import { requireDescriptors } from "../os/descriptors.ts";
 import { type HeldPort, holdPort } from "./held_port.ts";
+import type { PortStore } from "./port_store.ts";
+import { tcpSockets } from "./tcp_sockets.ts";
 
 /** How long the port is kept once the daemon is gone. */
 const KEPT_S = 600;
@@ -66,6 +68,33 @@ export async function keepPort(port: number, path: string): Promise<PortKeeper |
   const record: PortRecord = { port, keeper: child.pid, started, sockets };
   await atomicWrite(path, `${JSON.stringify(record)}\n`, 0o600, { durable: false });
   return { release: () => child.stdin.abort().catch(() => {}) };
+}
+
+/**
+ * Has a service manager hold a port on which this process listens.
+ *
+ * @param path of the record of a keeper, which is not needed then
+ * @returns whether it does
+ */
+export function storePort(port: number, path: string, store: PortStore): boolean {
+  const held = holdPort(port);
+  if (held === undefined) return false;
+  try {
+    if (!store.store(held.descriptors)) return false;
+  } finally {
+    held[Symbol.dispose]();
+  }
+  if (exists(path)) Deno.removeSync(path);
+  return true;
+}
+
+/** Returns the port of sockets that a service manager held; undefined if it is of no use. */
+export function storedPort(descriptors: readonly number[]): number | undefined {
+  const ports = new Set(descriptors.map((fd) => tcpSockets()?.portOf(fd)));
+  const [port] = ports;
+  using files = KernelFiles.open();
+  if (files === undefined || port === undefined || ports.size > 1) return undefined;
+  return isListenedOn(files, port) ? undefined : port;
 }
 
 function startKeeper(held: HeldPort, path: string) {

@@ -20,6 +20,8 @@ export interface TcpSockets {
   sendAtOnce(): void;
   /** Connections accepted on a port; undefined where the system cannot tell. */
   accepted?(port: number): AcceptedSocket[];
+  /** The local port of a TCP socket; undefined for other descriptors. */
+  portOf(fd: number): number | undefined;
   /** Listeners on a port. */
   listening(port: number): ListeningSocket[];
   /** Ends a connection; its owner reads the end. */
@@ -106,6 +108,7 @@ export function tcpSockets(): TcpSockets | undefined {
           return [{ fd, peer_port, quiet_ms, blocked: info.getUint32(NOTSENT_BYTES, true) > 0 }];
         })
       : undefined,
+    portOf: (fd) => portOf("getsockname", fd),
     listening: (port) =>
       boundTo(port)
         .filter((fd) => option(fd, SOL_SOCKET, SO_ACCEPTCONN, 4).getInt32(0, true) !== 0)

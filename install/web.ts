@@ -30,7 +30,7 @@ const SOURCES = ["web/src", "web/styles", "web/index.html", "web/deno.json", "de
   .concat("src/session/question.ts", "src/base/visible.ts")
   .concat("src/session/view.ts", "src/session/view_items.ts", "src/session/view_kept.ts")
   .concat("src/base/elapsed.ts", "src/session/view_list.ts", "src/protocol/note_text.ts")
-  .concat("src/session/question_text.ts")
+  .concat("src/session/question_text.ts", "src/protocol/page_proof.ts")
   .map((path) => join(root, path));
 
 const TYPES: Record<string, string> = {

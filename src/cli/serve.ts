@@ -68,6 +68,7 @@ async function runDaemon(input: ServeInput, options: ServiceOptions): Promise<nu
       allow_private: hire?.allow_private ?? false,
       given: [forHire({ tokens: hire_tokens, offer: hire })],
       sidecar,
+      port_store: supervisor?.port,
       onStopping: (grace_s) => supervisor?.stopping(grace_s),
     });
   } catch (error) {

@@ -30,7 +30,7 @@ export interface ControlOptions extends ServiceOptions {
  */
 export async function restart(options: ControlOptions): Promise<number> {
   const { paths, json } = options;
-  const stopped = await stopDaemon(options);
+  const stopped = await restartUnit(options) ?? await stopDaemon(options);
   if (stopped === "interrupted") return INTERRUPTED;
   if (stopped === undefined) console.error("no daemon was running; starting one");
   const { pid, version } = await useOnce(
@@ -40,6 +40,25 @@ export async function restart(options: ControlOptions): Promise<number> {
   if (json) console.log(JSON.stringify({ pid, version, previous_pid: stopped?.pid }, null, 2));
   else console.log(`svc ${version} is running with pid ${pid}`);
   return 0;
+}
+
+/**
+ * Has the service manager restart the daemon, if it is the unit's: it keeps the port only then.
+ *
+ * @returns undefined if it is not, or its service manager keeps no port.
+ */
+async function restartUnit(options: ControlOptions): Promise<{ pid: number } | undefined> {
+  const service = await openService(options);
+  if (service.restart === undefined || !await service.isInstalled()) return undefined;
+  const { pid } = await service.status();
+  const daemon = pid === undefined ? undefined : await connectIfAny(options.paths);
+  if (daemon === undefined) return undefined;
+  const found = await daemon.call("daemon.discover");
+  daemon.close();
+  if (found.pid !== pid) return undefined;
+  // What keeps the daemon from starting is told by the one that is started next.
+  await service.restart().catch(() => {});
+  return found;
 }
 
 /**

@@ -17,6 +17,8 @@ export async function takeEnvironment({ environment: path }: HomePaths): Promise
   }
 }
 
+const OF_THE_DAEMON = ["NOTIFY_SOCKET", "LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"];
+
 /**
  * Returns the service manager that wants status reports, if any.
  *
@@ -29,10 +31,11 @@ export async function findSupervisor(onStop: () => void): Promise<Supervisor | u
   }
   const socket = env("NOTIFY_SOCKET");
   if (socket === undefined) return undefined;
+  const passed = env("LISTEN_PID") === `${Deno.pid}` ? env("LISTEN_FDNAMES")?.split(":") : [];
   // Child processes must not report for the daemon.
-  Deno.env.delete("NOTIFY_SOCKET");
+  for (const name of OF_THE_DAEMON) Deno.env.delete(name);
   const { systemdSupervisor } = await import("../features/service/systemd_supervisor.ts");
-  return systemdSupervisor(socket);
+  return systemdSupervisor(socket, passed ?? []);
 }
 
 /** Reports whether standard error is systemd's journal. Others keep it in an ever-growing file. */

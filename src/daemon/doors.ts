@@ -3,8 +3,10 @@ import { Guards } from "../doors/guards.ts";
 import { BODY_MAX, httpDoor } from "../doors/http.ts";
 import { serveSocket } from "../doors/socket.ts";
 import type { McpHost } from "../doors/mcp/host.ts";
+import type { Pages } from "../doors/pages.ts";
 import { atomicWrite } from "../os/files.ts";
 import type { LogFile } from "../os/log.ts";
+import type { PortStore } from "../net/port_store.ts";
 import type { HomePaths } from "../os/paths.ts";
 import { within } from "../base/within.ts";
 import type { Dispatcher } from "../verbs/define.ts";
@@ -16,13 +18,15 @@ import type { OpenFeatures } from "../verbs/feature.ts";
 import type { Listener } from "../verbs/opened.ts";
 import type { Endpoint } from "../os/tcp_peer.ts";
 import type { FindPeer } from "./network.ts";
-import { listenHttp } from "./listen.ts";
+import { listenOn, PortKeeping } from "./listen.ts";
 import { listenLocal } from "./listen_local.ts";
 
 export interface DoorOptions {
   hostname: string;
-  /** 0 picks a free port. */
+  /** 0 for the last daemon's, if nobody else can have had it since, and else a free one. */
   port: number;
+  /** A service manager that keeps the port over restarts. */
+  port_store?: PortStore;
 }
 
 interface DoorParts extends DoorOptions {
@@ -53,6 +57,8 @@ export interface Doors {
 
 /** Time for answers and events in progress when the daemon stops. */
 const DRAIN_MS = 1_000;
+/** When a port begins to be kept: starting a process would delay the first answers. */
+const KEEP_AFTER_MS = 100;
 
 /**
  * Opens the doors; closing them removes the discovery file.
@@ -68,6 +74,10 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
   const mcp: Opener<McpHost> = new Opener(() =>
     import("../doors/mcp/host.ts").then(({ McpHost }) => new McpHost(dispatcher, BODY_MAX))
   );
+  const pages: Opener<Pages> = new Opener(async () => {
+    const { openPages } = await import("./pages.ts");
+    return await openPages(paths.page_key, port);
+  });
   const newGuards = () =>
     new Guards({ port, token, allowed_origins: config().http.allowed_origins });
   let guards: Guards;
@@ -77,12 +87,10 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
     stopping,
     log,
     mcp: async (request) => await (await mcp.get()).http.handle(request),
+    pages: () => pages.get(),
     sameUser: (peer) => isSameUser(parts, peer, port),
   });
-  const { hostname } = parts;
-  // A fresh port by default: another user's program may have had the last one and left a service
-  // worker in the browser, which would get the token.
-  const server = listenHttp({ hostname, port, log }, http.handle);
+  const { server, taken_over } = await listenOn(parts, http.handle);
   cleanup.defer(() => void server.close());
   port = server.port;
   guards = newGuards();
@@ -110,6 +118,7 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
     log,
   });
   cleanup.defer(() => void socket.close());
+  const keeping = new PortKeeping(parts, port, taken_over ? 0 : KEEP_AFTER_MS);
   cleanup.move();
 
   return {
@@ -121,6 +130,7 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
       const { pid, sock, version } = discovery;
       features.each("onDaemonEvent", "daemon.listening", { pid, port, version });
       log.info("listening", { port, socket: sock, version, pid });
+      keeping.start();
     },
     reconfigure: () => void (guards = newGuards()),
     async close() {
@@ -133,6 +143,7 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
       for (const path of [paths.discovery, paths.socket]) {
         await Deno.remove(path).catch(() => {});
       }
+      await keeping.stop();
     },
   };
 }

@@ -5,8 +5,9 @@ import { stateDbFiles } from "../os/state_db_files.ts";
 
 /** Checks modes and owners of a home's existing files. @throws {SvcError} permission_denied */
 export function checkPrivateFiles(paths: HomePaths): { state_db_there: boolean } {
-  const { discovery, index, config, keys, policy, log, curator_audit } = paths;
-  for (const path of [discovery, index, config, keys, policy, log, curator_audit]) {
+  const { discovery, port, page_key, index, config, keys, policy, log, curator_audit } = paths;
+  const files = [discovery, port, page_key, index, config, keys, policy, log, curator_audit];
+  for (const path of files) {
     checkPrivate(path, 0o600, "file");
   }
   const { journal_links, log_dir, bus, cortex, missions, artifacts } = paths;

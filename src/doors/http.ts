@@ -4,8 +4,9 @@ import { SvcError, toSvcError } from "../protocol/errors.ts";
 import { Opener } from "../base/lazy.ts";
 import { bodyOf } from "../base/text_slices.ts";
 import { type Caller, type Dispatcher, resultJson, type Verb } from "../verbs/define.ts";
-import { BASE_HEADERS, errorResponse, JSON_HEADERS } from "../net/answers.ts";
+import { BASE_HEADERS, errorResponse, JSON_HEADERS, SECRET_HEADERS } from "../net/answers.ts";
 import { type Guards } from "./guards.ts";
+import type { Pages } from "./pages.ts";
 import type { OpenSocket } from "./websocket.ts";
 
 export interface HttpOptions {
@@ -16,6 +17,8 @@ export interface HttpOptions {
   stopping(): boolean;
   /** Answers an accepted request for `/mcp`. */
   mcp(request: Request): Promise<Response>;
+  /** Proofs of pages that come back. */
+  pages(): Promise<Pages>;
   /** Whether a peer is this user; true when the system cannot tell. */
   sameUser(peer: Deno.NetAddr): Promise<boolean>;
 }
@@ -31,11 +34,6 @@ const PREFLIGHT_HEADERS = {
   "access-control-allow-headers":
     "Authorization, Content-Type, Last-Event-ID, Mcp-Session-Id, Mcp-Protocol-Version",
   "access-control-max-age": "600",
-};
-/** For secrets: no embedding by other origins, no caching. */
-const SECRET_HEADERS = {
-  "cross-origin-resource-policy": "same-origin",
-  "cache-control": "no-store",
 };
 
 export interface HttpDoor {

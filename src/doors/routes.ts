@@ -14,8 +14,12 @@ import {
   jsonObject,
   requireJson,
   requirePlain,
+  SECRET_HEADERS,
 } from "../net/answers.ts";
 import type { HttpDoor, HttpOptions, RouteParts } from "./http.ts";
+
+/** Largest body of a page that comes back, bytes. */
+const PROOF_MAX = 4 * 1024;
 
 /** Returns the handler of accepted requests. */
 export function routesOf(options: HttpOptions, parts: RouteParts): HttpDoor["handle"] {
@@ -23,6 +27,16 @@ export function routesOf(options: HttpOptions, parts: RouteParts): HttpDoor["han
   const { caller, body_max, sockets, authenticated, respond, failed } = parts;
   const app = new Hono<{ Bindings: Deno.ServeHandlerInfo<Deno.NetAddr> }>();
 
+  const requireSameUser = async (info: Deno.ServeHandlerInfo<Deno.NetAddr>): Promise<void> => {
+    if (await options.sameUser(info.remoteAddr)) return;
+    throw new SvcError(
+      "permission_denied",
+      "only the daemon's own user can read the discovery record",
+      {
+        hint: "run `svc ctl discover` as that user, outside of containers and sandboxes",
+      },
+    );
+  };
   const runVerb = async (
     verb: Verb,
     request: Request,
@@ -31,15 +45,7 @@ export function routesOf(options: HttpOptions, parts: RouteParts): HttpDoor["han
   ): Promise<Response> => {
     const { required = [], public: open, same_user } = verb.rest!;
     if (!open) authenticated(request);
-    if (same_user && !await options.sameUser(info.remoteAddr)) {
-      throw new SvcError(
-        "permission_denied",
-        "only the daemon's own user can read the discovery record",
-        {
-          hint: "run `svc ctl discover` as that user, outside of containers and sandboxes",
-        },
-      );
-    }
+    if (same_user) await requireSameUser(info);
     const params = await readParams();
     for (const name of required) {
       if (params[name] === undefined) {
@@ -89,6 +95,30 @@ export function routesOf(options: HttpOptions, parts: RouteParts): HttpDoor["han
     return response;
   });
   allowed.set("/mcp", mcp_methods);
+
+  // How pages of the app come back after a restart; see pages.ts.
+  const secret = (body: unknown) =>
+    new Response(JSON.stringify(body), { headers: { ...JSON_HEADERS, ...SECRET_HEADERS } });
+  const bodyOf = async (request: Request) => {
+    requireJson(request);
+    return jsonObject(await bodyText(request, PROOF_MAX));
+  };
+  app.post("/v1/page/key", async (c) => {
+    authenticated(c.req.raw);
+    return secret(await (await options.pages()).admit());
+  });
+  app.post("/v1/page/challenge", async (c) => {
+    const pages = await options.pages();
+    return secret(await pages.challenge(await bodyOf(c.req.raw)));
+  });
+  app.post("/v1/page/return", async (c) => {
+    const pages = await options.pages();
+    await pages.requireProof(await bodyOf(c.req.raw));
+    await requireSameUser(c.env);
+    const discover = dispatcher.verbs.get("daemon.discover")!;
+    return respond(discover, await dispatcher.run(discover, {}, caller, c.req.raw));
+  });
+  for (const name of ["key", "challenge", "return"]) allowed.set(`/v1/page/${name}`, ["POST"]);
 
   let description: Promise<string> | undefined;
   app.get("/v1/openapi.json", async () => {

@@ -31,6 +31,12 @@ export const BASE_HEADERS = {
   "vary": "Origin",
 };
 
+/** For secrets: no embedding by other origins, no caching. */
+export const SECRET_HEADERS = {
+  "cross-origin-resource-policy": "same-origin",
+  "cache-control": "no-store",
+};
+
 export const JSON_HEADERS = { ...BASE_HEADERS, "content-type": "application/json" };
 
 /** The rest of the body is not read, so the connection ends with the answer. */

@@ -9,6 +9,8 @@ export interface HttpListenerOptions {
   hostname: string;
   /** 0 picks a free port. */
   port: number;
+  /** Whether sockets of this user that hold the port without listening may have it too (Linux). */
+  beside?: boolean;
   log: Log;
   /** How long useless connections stay, and how often that is checked. */
   patience?: Patience;
@@ -65,7 +67,7 @@ export class HttpListener {
     this.#handle = handle;
     this.#patience = options.patience ?? PATIENCE;
     this.#sockets = tcpSockets();
-    this.#servers = this.#serveAll(options.port);
+    this.#servers = this.#serveAll(options.port, options.beside);
     this.#sockets?.sendAtOnce();
     this.#timer = setInterval(() => {
       this.#endIdle();
@@ -79,14 +81,14 @@ export class HttpListener {
     return this.#servers.get(this.hostname)!.addr.port;
   }
 
-  #serveAll(wanted: number): Map<string, Deno.HttpServer<Deno.NetAddr>> {
+  #serveAll(wanted: number, beside = false): Map<string, Deno.HttpServer<Deno.NetAddr>> {
     const { hostname } = this;
     for (let tries = wanted === 0 ? PORT_TRIES : 1;; tries--) {
-      const server = this.#serve(hostname, wanted);
+      const server = this.#serve(hostname, wanted, beside);
       const servers = new Map([[hostname, server]]);
       try {
         const other = COMPANIONS[hostname];
-        if (other !== undefined) servers.set(other, this.#serve(other, server.addr.port));
+        if (other !== undefined) servers.set(other, this.#serve(other, server.addr.port, beside));
         return servers;
       } catch (error) {
         // Without the other family nobody else can use it either.
@@ -97,10 +99,12 @@ export class HttpListener {
     }
   }
 
-  #serve(hostname: string, port: number): Deno.HttpServer<Deno.NetAddr> {
+  #serve(hostname: string, port: number, beside: boolean): Deno.HttpServer<Deno.NetAddr> {
     const { log } = this.#options;
+    // Only Linux lets nobody but the same user have the port too.
+    const reusePort = beside && Deno.build.os === "linux";
     const server = Deno.serve(
-      { hostname, port, onListen() {} },
+      { hostname, port, reusePort, onListen() {} },
       (request, info) => this.#answer(request, info),
     );
     server.finished.catch((error) => {
@@ -146,8 +150,10 @@ export class HttpListener {
       const ending = this.#servers.get(hostname)!.shutdown().catch(() => {})
         .finally(() => this.#ending.delete(ending));
       this.#ending.add(ending);
-      this.#servers.set(hostname, this.#serve(hostname, port));
+      this.#servers.set(hostname, this.#serve(hostname, port, true));
       this.#sockets?.sendAtOnce();
+      const { sealPort } = await import("./held_port.ts");
+      sealPort(port);
       log.warn("the listener had stopped; listening again", { hostname, port });
     } catch (error) {
       log.error("cannot listen on the port; retrying", { port, error: messageOf(error) });

@@ -8,6 +8,10 @@ export interface HomePaths {
   socket: string;
   discovery: string;
   lock: string;
+  /** Who keeps the port for the next daemon. */
+  port: string;
+  /** The key from which pages of the app have theirs. */
+  page_key: string;
   index: string;
   /** A link to the journal of each session, to rebuild a lost index. */
   journal_links: string;
@@ -75,6 +79,8 @@ export function homePaths(env: Env, uid: number | null): HomePaths {
     socket: WINDOWS ? pipeName(env) : join(runtime_dir, "svc.sock"),
     discovery: join(home, "daemon.json"),
     lock: join(home, "daemon.lock"),
+    port: join(home, "port.json"),
+    page_key: join(home, "page.key"),
     index: join(home, "sessions-index.json"),
     journal_links: join(home, "journals"),
     anchors: join(home, "ledger"),

@@ -5,6 +5,8 @@
 import { join } from "@std/path";
 import { exists } from "../../src/os/files.ts";
 import { attacksBy, type Loot, lootOf, once, sharedStage, type Stage } from "./kit.ts";
+import { killKeepers, recordedKeeper } from "../support/port_keeper.ts";
+import { until } from "../support/scripted.ts";
 import type { User } from "./users.ts";
 
 const attack = attacksBy("other user");
@@ -308,6 +310,54 @@ for (
     },
   });
 }
+
+const TAKE = `
+import itertools, socket, sys
+port = int(sys.argv[1])
+options = [socket.SO_REUSEADDR, socket.SO_REUSEPORT]
+ways = [(where, chosen) for where in ("127.0.0.1", "::1", "0.0.0.0", "::")
+    for count in range(3) for chosen in itertools.combinations(options, count)]
+for where, chosen in itertools.cycle(ways):
+    with socket.socket(socket.AF_INET6 if ":" in where else socket.AF_INET) as s:
+        for option in chosen: s.setsockopt(socket.SOL_SOCKET, option, 1)
+        try: s.bind((where, port)); s.listen()
+        except OSError: continue
+        print("bound", where); break
+`;
+const RESTARTS = 20;
+
+/** Tries to get the port of a daemon that is killed and started again, all the time. */
+async function takenWhile(restarts: number, let_go: boolean): Promise<Loot> {
+  const { stage } = it;
+  const home = join(stage.victim.home, `restarted-${crypto.randomUUID()}`);
+  const start = () => stage.serveIn({ SVC_HOME: home });
+  let daemon = await start();
+  const { port } = daemon;
+  await until(() => recordedKeeper({ home }) !== undefined, "a keeper of the port");
+  const taker = stage.attacker.command("python3", ["-c", TAKE, String(port)]).spawn();
+  const ended = taker.output();
+  for (let n = 0; n < restarts && daemon.port === port; n++) {
+    if (let_go) await killKeepers({ home });
+    await daemon.kill();
+    if (let_go) await ended;
+    daemon = await start();
+  }
+  await daemon.kill();
+  try {
+    taker.kill("SIGKILL");
+  } catch {
+    // It has ended: it got the port.
+  }
+  const loot = new TextDecoder().decode((await ended).stdout).trim();
+  if (loot === "" && daemon.port !== port) return `the daemon lost port ${port}`;
+  return loot || undefined;
+}
+
+attack(`takes the port while the daemon is killed and started ${RESTARTS} times`, {
+  needs: ["second user", "python"],
+  control: () => takenWhile(1, true),
+  attempt: () => takenWhile(RESTARTS, false),
+});
 
 // What is planted before the victim's daemon or session begins.
 

@@ -10,6 +10,8 @@ import {
 import { join } from "@std/path";
 import { delay } from "@std/async";
 import type { Discovery } from "../../src/protocol/discovery.ts";
+import { LOOPBACKS } from "../support/loopback.ts";
+import { until } from "../support/scripted.ts";
 import { takeServiceManager } from "../support/service_manager.ts";
 import { can_run_svc, gone, Place } from "../support/svc.ts";
 import { can_run_systemd, UserSystemd } from "../support/systemd.ts";
@@ -84,19 +86,22 @@ Deno.test({
       assert(environ.includes(`PATH=${place.env.PATH}`), environ.join("\n"));
     });
 
-    await t.step("a crash brings a new daemon", async () => {
-      const { pid } = place.discovery();
+    await t.step("a crash brings a new daemon, at the same port", async () => {
+      const { pid, port } = place.discovery();
+      await stored(systemd);
       Deno.kill(pid, "SIGKILL");
-      await discovered(place, (now) => now.pid !== pid);
+      assertEquals((await discovered(place, (now) => now.pid !== pid)).port, port);
       await assertSession(place, id);
     });
 
-    await t.step("serve restart goes through systemd", async () => {
-      const { pid } = place.discovery();
+    await t.step("serve restart goes through systemd, which keeps the port", async () => {
+      const { pid, port } = place.discovery();
+      await stored(systemd);
       const { code, stderr } = await place.svc(["serve", "restart"]);
       assertEquals(code, 0, stderr);
       const now = place.discovery();
       assertNotEquals(now.pid, pid);
+      assertEquals(now.port, port);
       assertEquals(await systemd.show("MainPID"), `${now.pid}`);
       await assertSession(place, id);
     });
@@ -245,6 +250,12 @@ Deno.test({
     assertEquals((await place.svc(["serve", "--install", "--uninstall"])).code, 2);
   },
 });
+
+/** Waits until systemd holds the daemon's port, in each family. */
+async function stored(systemd: UserSystemd): Promise<void> {
+  const held = `${LOOPBACKS.length}`;
+  await until(async () => await systemd.show("NFileDescriptorStore") === held, "a held port");
+}
 
 /** Waits for a discovery record. */
 async function discovered(place: Place, fits: (now: Discovery) => boolean): Promise<Discovery> {

@@ -18,7 +18,8 @@ function processesOf(dir: string): string[] {
       const cwd = Deno.readLinkSync(`/proc/${name}/cwd`);
       const state = Deno.readTextFileSync(`/proc/${name}/stat`).match(/\) (\S)/)?.[1];
       const has = [line, env, cwd].some((it) => it.includes(dir));
-      if (has && state !== "Z") found.push(line);
+      // What keeps a daemon's port outlives it.
+      if (has && state !== "Z" && !line.includes("svc-port")) found.push(line);
     } catch {
       // Gone meanwhile.
     }

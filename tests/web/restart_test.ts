@@ -1,6 +1,7 @@
 /** The daemon goes and comes back: the page does too, and shows what the journal has. */
 import { assertEquals, assertNotEquals } from "@std/assert";
 import type { Page } from "playwright-core";
+import { killKeepers } from "../support/port_keeper.ts";
 import { Scenario, until } from "../support/scripted.ts";
 import { SharedBrowser } from "../support/shared_browser.ts";
 import type { Daemon } from "../support/svc.ts";
@@ -43,7 +44,7 @@ for (const [how, end] of Object.entries(ENDS)) {
       await page.getByLabel("Message", { exact: true }).fill("a draft");
       await end(it.daemon);
       await page.getByText("Reconnecting…").waitFor();
-      it.daemon = await it.place.serve("--port", String(it.daemon.port));
+      it.daemon = await it.place.serve();
       await app.connected();
       await page.getByRole("log").getByText("Interrupted").waitFor();
       await page.getByRole("log").getByText("The daemon was restarted").waitFor();
@@ -92,7 +93,7 @@ Deno.test({
 
     await ENDS["restarted in order"](it.daemon);
     await lane.page.getByText("Reconnecting…").waitFor();
-    it.daemon = await it.place.serve("--port", String(it.daemon.port));
+    it.daemon = await it.place.serve();
     await lane.connected();
     await costs.connected();
     await until(() => tails() === 2, "the second subscription");
@@ -139,7 +140,7 @@ Deno.test({
     const trimmed = (text: string) => text.trim();
     const again = async () => {
       await app.page.getByText("Reconnecting…").waitFor();
-      it.daemon = await it.place.serve("--port", String(it.daemon.port));
+      it.daemon = await it.place.serve();
       await app.connected();
     };
     await it.send("count");
@@ -180,13 +181,13 @@ Deno.test({
     await page.evaluate(`{
       const soon = setTimeout;
       globalThis.setTimeout = (call, ms, ...rest) => {
-        if (ms < 1_000 || ms > 5_000) return soon(call, ms, ...rest);
+        if (ms < 700 || ms > 1_600) return soon(call, ms, ...rest);
         globalThis.put_off = true;
         return soon(call, 1e9, ...rest);
       };
     }`);
     await app.holds("globalThis.put_off", "one more try");
-    it.daemon = await it.place.serve("--port", String(it.daemon.port));
+    it.daemon = await it.place.serve();
     await page.getByRole("button", { name: "Retry" }).click();
     await app.connected();
     await page.getByRole("row", { name: /project/ }).waitFor();
@@ -202,6 +203,7 @@ Deno.test({
     await using browser = await shared.profile();
     const { page } = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
     const { port } = it.daemon;
+    await killKeepers(it.place);
     await it.daemon.kill();
     it.daemon = await it.place.serve();
     assertNotEquals(it.daemon.port, port);

@@ -172,7 +172,7 @@ Deno.test({
       for (const { app } of opened) {
         await app.page.getByText(/Reconnecting…|Offline/).first().waitFor({ state: "attached" });
       }
-      it.daemon = await it.place.serve("--port", String(it.daemon.port));
+      it.daemon = await it.place.serve();
       for (const [n, { route, visit, app }] of opened.entries()) {
         await app.connected();
         let text = "";

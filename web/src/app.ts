@@ -4,20 +4,22 @@ import { createContext } from "preact";
 import { useContext } from "preact/hooks";
 import { Announcer } from "./announcer.ts";
 import { DaemonKind } from "./daemon_kind.ts";
-import { pageHighlighter } from "./highlight/highlighter.ts";
+import type { Highlighter } from "./highlight/highlighter.ts";
 import { Client } from "./rpc/client.ts";
 import { explain } from "./rpc/api.ts";
 import { Router } from "./router.ts";
 import { SessionList } from "./sessions/list.ts";
-import { connectDaemon } from "./rpc/connect.ts";
+import { DaemonLink } from "./rpc/connect.ts";
 import { chosenTheme } from "./theme.ts";
 
 export class App {
-  readonly client = new Client({ connect: connectDaemon });
+  readonly link = new DaemonLink();
+  readonly client = new Client({ connect: this.link.connect });
   readonly daemon = new DaemonKind(this.client);
   readonly router = new Router();
   readonly announcer = new Announcer();
-  readonly highlighter = pageHighlighter();
+  /** Made with the first code. */
+  highlighter: Highlighter | undefined;
   /** What the person chose, wherever that was done. */
   readonly theme = signal(chosenTheme());
   readonly sessions = new SessionList(this.client);
@@ -25,6 +27,8 @@ export class App {
   /** Connects. @returns resolves when what every view shows is there, or will not come soon. */
   start(): Promise<void> {
     this.client.start();
+    // Timers of a page that nobody looks at come late.
+    document.onvisibilitychange = () => document.hidden || this.client.retry();
     this.daemon.start();
     return this.sessions.start();
   }

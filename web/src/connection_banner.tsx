@@ -21,7 +21,7 @@ export function ConnectionBanner() {
       {state === "offline" && (
         <>
           <p class="way-back">
-            If the daemon was started again, it has a new address: run <code>svc open</code>.
+            If the daemon was started at another address, run <code>svc open</code>.
           </p>
           <Button tone="quiet" onClick={() => client.retry()}>Retry</Button>
         </>

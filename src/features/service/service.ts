@@ -49,6 +49,8 @@ export interface Service {
   remove(options: { stop: boolean }): Promise<void>;
   /** Starts the unit's daemon unless it runs. @throws {SvcError} internal. */
   start(): Promise<void>;
+  /** Stops its daemon and starts another at the same port, where that is possible. */
+  restart?(): Promise<void>;
 }
 
 export interface ServiceOptions {

@@ -110,6 +110,11 @@ export class SystemdService implements Service {
     await this.#manage(["start", UNIT], START_MS);
   }
 
+  async restart(): Promise<void> {
+    await this.#systemctl(["reset-failed", UNIT]);
+    await this.#manage(["restart", UNIT], STOP_MS + START_MS);
+  }
+
   /** Undefined if systemd does not answer. */
   async #show(): Promise<Pick<ServiceStatus, "enabled" | "running" | "pid"> | undefined> {
     const properties = "UnitFileState,MainPID";

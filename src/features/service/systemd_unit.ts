@@ -44,6 +44,8 @@ TimeoutStopSec=${STOP_GRACE_S + STOP_MARGIN_S}
 OOMPolicy=continue
 # The daemon has a control group for the commands of each session, which holds their limits.
 Delegate=memory pids
+# Sockets that hold the daemon's port while it restarts: no other user can take it.
+FileDescriptorStoreMax=4
 # The daemon raises its own soft limit up to this.
 LimitNOFILE=1024:524288
 # No core files: they would contain keys and conversations. A command can raise its limit again.

@@ -1,5 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { useApp } from "../app.ts";
+import { pageHighlighter } from "./highlighter.ts";
 import type { Token } from "./tokens.ts";
 
 interface Found {
@@ -13,7 +14,8 @@ export function useTokens(
   code: string,
   language: string | undefined,
 ): readonly Token[] | undefined {
-  const { highlighter } = useApp();
+  const app = useApp();
+  const highlighter = app.highlighter ??= pageHighlighter(app.client);
   const [found, setFound] = useState<Found>();
   const known = language === undefined ? undefined : highlighter.known(code, language);
   useEffect(() => {

@@ -1,4 +1,5 @@
 /** Has code highlighted piece by piece, and remembers what was found. */
+import type { Client } from "../rpc/client.ts";
 import type { Token } from "./tokens.ts";
 
 /** Longer code is shown as it is: drawing its tokens would take the page too long. */
@@ -101,12 +102,17 @@ export class Highlighter {
 }
 
 /** The highlighter of a page. */
-export function pageHighlighter(): Highlighter {
+export function pageHighlighter(client: Client): Highlighter {
   return new Highlighter({
     async load() {
+      await client.whenTrusted();
       const { TokenWorker } = await import("./token_worker.ts");
       const worker = new TokenWorker();
-      return (code, language) => worker.find(code, language);
+      return async (code, language) => {
+        // It may have to be loaded again.
+        await client.whenTrusted();
+        return await worker.find(code, language);
+      };
     },
     whenIdle(call) {
       // A page on which something moves has no idle time: it is taken after a while.

@@ -62,7 +62,8 @@ interface Message {
 /** What a daemon that is being stopped says; it closes the connection soon. */
 const STOPPING = "shutting_down";
 const BACKOFF_MIN_MS = 150;
-const BACKOFF_MAX_MS = 5_000;
+/** A daemon that was started again is found within two seconds. */
+const BACKOFF_MAX_MS = 1_500;
 /** Tries in vain after which the person is told, and how long they may take; it goes on trying. */
 const OFFLINE_AFTER = 7;
 const OFFLINE_AFTER_MS = 20_000;
@@ -105,6 +106,14 @@ export class Client {
 
   get #open(): boolean {
     return this.#state.peek() === "connected" || this.#state.peek() === "silent";
+  }
+
+  /**
+   * Resolves when code and files may be loaded from the page's address: after a lost connection not
+   * before the next one, as another program may have the address.
+   */
+  whenTrusted(): Promise<void> {
+    return this.#state.peek() === "connecting" ? Promise.resolve() : this.#connected.promise;
   }
 
   /** Connects, and stays connected until it is closed. */

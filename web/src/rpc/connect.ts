@@ -1,11 +1,15 @@
 /** Finds the daemon that this page came from and connects to it. */
 import type { Result } from "./api.ts";
+import type { WayBack } from "./way_back.ts";
 
 /** How long one try may take, in milliseconds. */
 export const ATTEMPT_DEADLINE_MS = 10_000;
 
+type Discovery = Result<"daemon.discover">;
+
 /** What boot.ts has begun before the app's code is there. */
 interface HeadStart {
+  found: Promise<Discovery>;
   connection: Promise<WebSocket>;
   sessions: Promise<Result<"session.list">>;
 }
@@ -25,17 +29,38 @@ export function beginHeadStart(): void {
   });
   // Whoever takes them sees to it that they fail; until then that is no error of the page.
   for (const promise of [connection, sessions]) promise.catch(() => {});
-  (globalThis as Page).svc_head_start = { connection, sessions };
+  (globalThis as Page).svc_head_start = { found, connection, sessions };
 }
 
-/**
- * The connection of the head start, the first time; then another one.
- *
- * @returns a socket that may be open already.
- * @throws {Error} when nothing answers, or not with a discovery record.
- */
-export async function connectDaemon(signal: AbortSignal): Promise<WebSocket> {
-  return await taken("connection") ?? open(await discover(signal));
+/** The daemon of a page. After the first connection only one of the same home counts. */
+export class DaemonLink {
+  #token: string | undefined;
+  #back: Promise<WayBack> | undefined;
+
+  /** Of the latest daemon. */
+  get token(): string | undefined {
+    return this.#token;
+  }
+
+  /**
+   * The connection of the head start, the first time; then another one.
+   *
+   * @returns a socket that may be open already.
+   * @throws {Error} when nothing answers, or not as the daemon.
+   */
+  readonly connect = async (signal: AbortSignal): Promise<WebSocket> => {
+    const found = this.#back?.then((back) => back(signal)) ?? taken("found") ?? discover(signal);
+    const { token } = await found;
+    this.#token = token;
+    const socket = await (taken("connection") ?? found.then(open));
+    const opened = () => {
+      this.#back ??= import("./way_back.ts").then(({ wayBack }) => wayBack(token));
+      this.#back.catch(() => {});
+    };
+    if (socket.readyState === WebSocket.OPEN) opened();
+    else socket.addEventListener("open", opened);
+    return socket;
+  };
 }
 
 /** The sessions of the head start, once; undefined without it, or when they did not come. */
@@ -51,11 +76,11 @@ function taken<K extends keyof HeadStart>(part: K): Partial<HeadStart>[K] {
 }
 
 /** Reads the discovery record on the page's own origin. @throws {Error} when there is none. */
-export async function discover(signal: AbortSignal): Promise<Result<"daemon.discover">> {
+async function discover(signal: AbortSignal): Promise<Discovery> {
   return await okay(await fetch("/v1/discover", { signal })).json();
 }
 
-function open({ token, port }: Result<"daemon.discover">): WebSocket {
+function open({ token, port }: Discovery): WebSocket {
   return new WebSocket(`ws://127.0.0.1:${port}/v1/ws`, ["svc.bearer", token, "svc.proto.v1"]);
 }
 

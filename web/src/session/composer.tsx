@@ -179,6 +179,7 @@ async function runTyped(
   client: Client,
   stop: () => Promise<void>,
 ) {
+  await client.whenTrusted();
   const commands = await import("./chat_commands.ts");
   const call: CallVerb = (name, params) => client.ask(name, params);
   return await commands.runTyped(line, session_id, call, stop);

@@ -1,8 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { useApp } from "../app.ts";
+import { type App, useApp } from "../app.ts";
 import { bytes } from "../format.ts";
-import { discover } from "../rpc/connect.ts";
 import type { Task } from "../tasks/task.ts";
 import { Button } from "../ui/button.tsx";
 import { Disclosure } from "../ui/disclosure.tsx";
@@ -18,11 +17,12 @@ const DEADLINE_MS = 60_000;
 
 /** Something that a task made: to look at where that is safe, and to download. */
 export function ArtifactItem({ task_id, artifact }: { task_id: string; artifact: Artifact }) {
-  const { announcer } = useApp();
+  const app = useApp();
+  const { announcer } = app;
   const { name, media_type, size } = artifact;
   const shows = size <= SHOWN_MAX && (IMAGE.test(media_type) || TEXT.test(media_type));
   const download = async () => {
-    const url = URL.createObjectURL(await fetchArtifact(task_id, artifact));
+    const url = URL.createObjectURL(await fetchArtifact(app, task_id, artifact));
     const link = document.createElement("a");
     link.href = url;
     link.download = name;
@@ -38,7 +38,10 @@ export function ArtifactItem({ task_id, artifact }: { task_id: string; artifact:
         <Button icon="down" label={`Download ${name}`} onClick={download}>Download</Button>
       </div>
       {shows && (
-        <Disclosure label={`Show ${name}`} load={() => fetchArtifact(task_id, artifact)}>
+        <Disclosure
+          label={`Show ${name}`}
+          load={() => fetchArtifact(app, task_id, artifact)}
+        >
           {(content) =>
             IMAGE.test(media_type)
               ? <Picture content={content} name={name} />
@@ -50,11 +53,15 @@ export function ArtifactItem({ task_id, artifact }: { task_id: string; artifact:
 }
 
 /** @throws {Error} what the daemon says. */
-async function fetchArtifact(task_id: string, { name, media_type }: Artifact): Promise<Blob> {
+async function fetchArtifact(
+  { client, link }: App,
+  task_id: string,
+  { name, media_type }: Artifact,
+): Promise<Blob> {
+  await client.whenTrusted();
   const signal = AbortSignal.timeout(DEADLINE_MS);
-  const { token } = await discover(signal);
   const response = await fetch(`/v1/tasks/${task_id}/artifacts/${encodeURIComponent(name)}`, {
-    headers: { authorization: `Bearer ${token}` },
+    headers: { authorization: `Bearer ${link.token}` },
     signal,
   });
   if (!response.ok) throw new Error((await response.json()).error.message);

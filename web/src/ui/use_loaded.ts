@@ -1,5 +1,6 @@
 import type { ComponentType } from "preact";
 import { useLayoutEffect, useState } from "preact/hooks";
+import { useApp } from "../app.ts";
 
 interface Loaded<P> {
   /** Undefined until it is there. */
@@ -15,10 +16,11 @@ interface Loaded<P> {
  * @param load imports it; another function is another component.
  */
 export function useLoaded<P>(load: () => Promise<ComponentType<P>>): Loaded<P> {
+  const { client } = useApp();
   const [loaded, setLoaded] = useState<Loaded<P>>({});
   useLayoutEffect(() => {
     let gone = false;
-    load().then(
+    client.whenTrusted().then(load).then(
       (Part) => gone || setLoaded({ Part }),
       (failure) => gone || setLoaded({ failure }),
     );

@@ -342,44 +342,27 @@ export class Hub {
    * @param finished when the features have ended their work; their sessions run until then
    */
   async stop(grace_ms: number, finished = Promise.resolve()): Promise<void> {
-    const until = performance.now() + grace_ms;
     await this.ready;
     this.#stopping = true;
     this.#continuations.stop();
     void this.#parking.opened?.then((it) => it.stop());
-    await Promise.allSettled([this.#resumed, this.#opener_loading?.then((it) => it.idle())]);
-    const own = this.#busy().filter(({ state }) => !isWorkTitle(state.title));
-    const paused = own.map((session) => this.#pauseForStop(session, grace_ms, finished));
-    await finished;
     this.#housekeeping.stop();
-    await Promise.allSettled([...paused, this.#opener_loading?.then((it) => it.idle())]);
-    await Promise.all(
-      this.#busy().map(async (session) => {
-        await this.#pauseForStop(session, Math.max(until - performance.now(), 0));
+    await Promise.allSettled([this.#resumed, this.#opener_loading?.then((it) => it.idle())]);
+    const { pauseAll } = await import("./pause_all.ts");
+    await pauseAll({
+      log: this.#parts.log,
+      grace_ms,
+      finished,
+      busy: () =>
+        [...this.#table.open.values()]
+          .filter((session) => session.watched || this.#housekeeping.isAwake(session)),
+      end: async (session) => {
         await session.release();
         await this.#housekeeping.anchorAwake(session);
-      }),
-    );
+      },
+    });
     await this.#index.saveChanged();
     await this.#index.writeNote(() => this.size());
-  }
-
-  #busy(): Session[] {
-    return [...this.#table.open.values()]
-      .filter((session) => session.watched || this.#housekeeping.isAwake(session));
-  }
-
-  /** Never rejects. */
-  async #pauseForStop(session: Session, grace_ms: number, after?: Promise<void>): Promise<void> {
-    if (session.state.state !== "running") return;
-    try {
-      await session.pause("daemon_shutdown", grace_ms, after);
-    } catch (error) {
-      this.#parts.log.error("could not pause a session", {
-        session_id: session.id,
-        error: messageOf(error),
-      });
-    }
   }
 
   /** Finds the sessions of the index; {@linkcode Hub.ready} resolves then. */

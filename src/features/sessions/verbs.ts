@@ -140,7 +140,7 @@ export const sessionVerbs = [
         cut_off: z.boolean().describe("Whether session.continue can continue the last turn"),
         parked_reason: z.string().optional().describe("What the provider said, if it is parked"),
         queued: z.array(queuedMessageSchema())
-          .describe("Messages that the model has not read; session.withdraw takes them back"),
+          .describe("Messages that session.withdraw can take back"),
         pending_approvals: z.array(pendingApprovalSchema()),
         plan: z.array(z.object({ step: z.string(), state: z.enum(["pending", "doing", "done"]) }))
           .describe("What the model says it will do"),

@@ -75,7 +75,7 @@ export const queuedMessageSchema = () =>
     seq: z.int(),
     delivery: z.enum(["steer", "queue"])
       .describe(
-        "steer: the running turn reads it at its next step; queue: a later turn answers it",
+        "steer: read at the turn's next step; queue: in a later turn",
       ),
   });
 

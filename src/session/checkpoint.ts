@@ -3,8 +3,8 @@ import type { SessionEvent } from "../protocol/events.ts";
 import type { Journal } from "./journal.ts";
 import { chain } from "./ledger.ts";
 import { isPast, type Retention } from "./retention.ts";
-import type { SessionState } from "./session_state.ts";
-import { applyToState, emptyState, stateToCheckpoint } from "./state.ts";
+import { type SessionState, stateToCheckpoint } from "./session_state.ts";
+import { applyToState, emptyState } from "./state.ts";
 import { Transcript } from "./transcript.ts";
 import { isTakenBack } from "./undo_state.ts";
 

@@ -2,7 +2,8 @@
 import type { Attachment } from "../protocol/attachments.ts";
 import type { CheckpointTranscript, ConversationState, EventData } from "../protocol/events.ts";
 import type { Session } from "./session.ts";
-import { emptyState, stateToCheckpoint } from "./state.ts";
+import { stateToCheckpoint } from "./session_state.ts";
+import { emptyState } from "./state.ts";
 
 /** Another session's conversation up to a seq. */
 export interface Copy {

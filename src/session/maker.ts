@@ -10,7 +10,6 @@ import { entryAt, wasUsed } from "./journal_links.ts";
 import { Marks } from "./marks.ts";
 import type { Session, SessionParts } from "./session.ts";
 import type { SessionIndex } from "./session_index.ts";
-import { emptyState } from "./state.ts";
 import { checkWorkdir, makeSessionDir } from "./workdir.ts";
 
 export interface CreateOptions extends Omit<EventData["session.created"], "title" | "directory"> {
@@ -71,8 +70,9 @@ export class SessionMaker {
       await this.#beginnings.put(id, journal_path, false);
       makeSessionDir(root, id);
       // Loaded here: a daemon starts without a session.
-      const [{ Session }, { Journal }, { directoryAt }] = await Promise.all([
+      const [{ Session }, { emptyState }, { Journal }, { directoryAt }] = await Promise.all([
         import("./session.ts"),
+        import("./state.ts"),
         import("./journal.ts"),
         import("../os/directory_identity.ts"),
       ]);

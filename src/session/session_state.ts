@@ -4,6 +4,7 @@ import type { PlanStep } from "../protocol/plan_text.ts";
 import type { Effort } from "../protocol/effort.ts";
 import type {
   Approval,
+  CheckpointState,
   DirectoryIdentity,
   EventData,
   RulesFile,
@@ -196,4 +197,8 @@ export interface UndoState {
   last?: string;
   /** Why no states of the files are kept. */
   problem?: string;
+}
+
+export function stateToCheckpoint({ sent, ...state }: SessionState): CheckpointState {
+  return { ...state, sent: [...sent] };
 }

@@ -7,8 +7,7 @@ import { atomicWrite } from "../os/files.ts";
 import { readLines } from "../os/lines.ts";
 import type { CheckpointState, CheckpointTranscript } from "../protocol/events.ts";
 import type { Journal, Place } from "./journal.ts";
-import type { SessionState } from "./session_state.ts";
-import { stateFromCheckpoint, stateToCheckpoint } from "./state.ts";
+import { type SessionState, stateToCheckpoint } from "./session_state.ts";
 import type { Transcript } from "./transcript.ts";
 
 /** What opening a session needs. */
@@ -60,6 +59,7 @@ export class Snapshots {
     const text = await this.#line(id, 1);
     if (text === undefined) return undefined;
     const { size } = await Deno.stat(this.path(id));
+    const { stateFromCheckpoint } = await import("./state.ts");
     try {
       const { form, place, state } = JSON.parse(text) as Header;
       if (form !== FORM || state.id !== id) return undefined;

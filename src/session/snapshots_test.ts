@@ -5,8 +5,8 @@ import { Random } from "../../tests/support/random.ts";
 import type { EventData, EventType, SessionEvent } from "../protocol/events.ts";
 import { Journal } from "./journal.ts";
 import { Snapshots } from "./snapshots.ts";
-import type { SessionState } from "./session_state.ts";
-import { applyToState, emptyState, stateToCheckpoint } from "./state.ts";
+import { type SessionState, stateToCheckpoint } from "./session_state.ts";
+import { applyToState, emptyState } from "./state.ts";
 import { Transcript } from "./transcript.ts";
 
 const ignore = !granted("read", "write");

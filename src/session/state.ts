@@ -79,10 +79,6 @@ export function emptyState(id: string): SessionState {
   };
 }
 
-export function stateToCheckpoint({ sent, ...state }: SessionState): CheckpointState {
-  return { ...state, sent: [...sent] };
-}
-
 export function stateFromCheckpoint(state: CheckpointState): SessionState {
   const { sent, first_waiting, turn_limits, ...kept } = state as unknown as CheckpointedState;
   const queued = kept.queued ?? queuedBefore(kept, first_waiting, turn_limits);

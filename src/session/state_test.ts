@@ -8,13 +8,8 @@ import type {
   StopReason,
 } from "../protocol/events.ts";
 import { findLane, laneEnded, laneMayMove, messageWaits } from "./state_steps.ts";
-import {
-  applyToState,
-  emptyState,
-  SENT_KEPT,
-  stateFromCheckpoint,
-  stateToCheckpoint,
-} from "./state.ts";
+import { stateToCheckpoint } from "./session_state.ts";
+import { applyToState, emptyState, SENT_KEPT, stateFromCheckpoint } from "./state.ts";
 
 const at = "2026-01-02T03:04:05.678Z";
 

@@ -3,10 +3,8 @@ import { Guards } from "../doors/guards.ts";
 import { BODY_MAX, httpDoor } from "../doors/http.ts";
 import { serveSocket } from "../doors/socket.ts";
 import type { McpHost } from "../doors/mcp/host.ts";
-import type { Pages } from "../doors/pages.ts";
 import { atomicWrite } from "../os/files.ts";
 import type { LogFile } from "../os/log.ts";
-import type { PortStore } from "../net/port_store.ts";
 import type { HomePaths } from "../os/paths.ts";
 import { within } from "../base/within.ts";
 import type { Dispatcher } from "../verbs/define.ts";
@@ -16,18 +14,11 @@ import type { Config } from "../config/config.ts";
 import { Opener } from "../base/lazy.ts";
 import type { OpenFeatures } from "../verbs/feature.ts";
 import type { Listener } from "../verbs/opened.ts";
-import type { Endpoint } from "../os/tcp_peer.ts";
 import type { FindPeer } from "./network.ts";
-import { listenOn, PortKeeping } from "./listen.ts";
+import { listenHttp, type ListenParts } from "./listen.ts";
 import { listenLocal } from "./listen_local.ts";
 
-export interface DoorOptions {
-  hostname: string;
-  /** 0 for the last daemon's, if nobody else can have had it since, and else a free one. */
-  port: number;
-  /** A service manager that keeps the port over restarts. */
-  port_store?: PortStore;
-}
+export type DoorOptions = Pick<ListenParts, "hostname" | "port" | "port_store">;
 
 interface DoorParts extends DoorOptions {
   paths: HomePaths;
@@ -74,10 +65,9 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
   const mcp: Opener<McpHost> = new Opener(() =>
     import("../doors/mcp/host.ts").then(({ McpHost }) => new McpHost(dispatcher, BODY_MAX))
   );
-  const pages: Opener<Pages> = new Opener(async () => {
-    const { openPages } = await import("./pages.ts");
-    return await openPages(paths.page_key, port);
-  });
+  const pages = new Opener(() =>
+    import("./pages.ts").then((it) => it.openPages(paths.page_key, port))
+  );
   const newGuards = () =>
     new Guards({ port, token, allowed_origins: config().http.allowed_origins });
   let guards: Guards;
@@ -88,9 +78,9 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
     log,
     mcp: async (request) => await (await mcp.get()).http.handle(request),
     pages: () => pages.get(),
-    sameUser: (peer) => isSameUser(parts, peer, port),
+    sameUser: async (peer) => (await import("./same_user.ts")).isSameUser(parts, peer, port),
   });
-  const { server, taken_over } = await listenOn(parts, http.handle);
+  const server = await listenHttp(parts, http.handle);
   cleanup.defer(() => void server.close());
   port = server.port;
   guards = newGuards();
@@ -118,7 +108,8 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
     log,
   });
   cleanup.defer(() => void socket.close());
-  const keeping = new PortKeeping(parts, port, taken_over ? 0 : KEEP_AFTER_MS);
+  const keeper = new Opener(() => import("./port.ts").then(({ keep }) => keep(parts, port)));
+  let keeping = 0;
   cleanup.move();
 
   return {
@@ -130,7 +121,7 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
       const { pid, sock, version } = discovery;
       features.each("onDaemonEvent", "daemon.listening", { pid, port, version });
       log.info("listening", { port, socket: sock, version, pid });
-      keeping.start();
+      keeping = setTimeout(() => keeper.get(), KEEP_AFTER_MS);
     },
     reconfigure: () => void (guards = newGuards()),
     async close() {
@@ -143,21 +134,8 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
       for (const path of [paths.discovery, paths.socket]) {
         await Deno.remove(path).catch(() => {});
       }
-      await keeping.stop();
+      clearTimeout(keeping);
+      await (await keeper.opened)?.release();
     },
   };
-}
-
-/** Whether a peer is this user, and not a sandbox or container that shares our network and uid. */
-async function isSameUser(
-  { findPeer, uid }: DoorParts,
-  peer: Endpoint,
-  port: number,
-): Promise<boolean> {
-  const hostname = peer.hostname.includes(":") ? "::1" : "127.0.0.1";
-  const found = await findPeer(peer, { hostname, port });
-  if (found === undefined) return true;
-  if (found.uid !== uid) return false;
-  const { isOfOwnNamespace } = await import("../os/tcp_peer.ts");
-  return isOfOwnNamespace(found.inode);
 }

@@ -14,6 +14,8 @@ const SYMBOLS = {
   socket: { parameters: ["i32", "i32", "i32"], result: "i32" },
   bind: { parameters: ["i32", "buffer", "u32"], result: "i32" },
   setsockopt: { parameters: ["i32", "i32", "i32", "buffer", "u32"], result: "i32" },
+  getsockname: { parameters: ["i32", "buffer", "buffer"], result: "i32" },
+  getsockopt: { parameters: ["i32", "i32", "i32", "buffer", "buffer"], result: "i32" },
   close: { parameters: ["i32"], result: "i32" },
 } as const;
 type Libc = Deno.DynamicLibrary<typeof SYMBOLS>["symbols"];
@@ -24,8 +26,11 @@ const SOCK_STREAM_CLOEXEC = 0o2000001;
 const SOL_SOCKET = 1;
 const SO_REUSEADDR = 2;
 const SO_REUSEPORT = 15;
-/** sizeof(struct sockaddr_in) */
+const SO_ACCEPTCONN = 30;
+const AF_INET6 = 10;
+/** sizeof(struct sockaddr_in), and of sockaddr_in6 */
 const SOCKADDR_BYTES = 16;
+const SOCKADDR6_BYTES = 28;
 const SEAL_TRIES = 8;
 
 /** Sockets that hold a port. Programs that are started before they are closed inherit them. */
@@ -40,13 +45,15 @@ export interface HeldPort extends Disposable {
  */
 export function holdPort(port: number): HeldPort | undefined {
   const libc = openLibc(SYMBOLS);
-  const listening = tcpSockets()?.listening(port) ?? [];
-  if (libc === undefined || listening.length === 0) return undefined;
+  if (libc === undefined) return undefined;
   const { symbols } = libc;
+  const listening = listeners(symbols, port);
+  if (listening.length === 0) return undefined;
   const descriptors: number[] = [];
   const close = () => descriptors.forEach((fd) => symbols.close(fd));
   try {
-    for (const { fd, address } of listening) {
+    for (const fd of listening) {
+      const address = addressOf(symbols, fd)!;
       set(symbols, fd, SO_REUSEPORT, true);
       const held = symbols.socket(address[0], SOCK_STREAM, 0);
       if (held >= 0) descriptors.push(held);
@@ -67,7 +74,7 @@ export function holdPort(port: number): HeldPort | undefined {
 export function sealPort(port: number): void {
   const symbols = openLibc(SYMBOLS)?.symbols;
   if (symbols === undefined) return;
-  for (const { fd } of tcpSockets()?.listening(port) ?? []) set(symbols, fd, SO_REUSEPORT, false);
+  for (const fd of listeners(symbols, port)) set(symbols, fd, SO_REUSEPORT, false);
   // The kernel remembers per port, for all addresses, whether its last socket was shared, and then
   // checks no other socket. A bound one that is not shared makes it forget.
   for (let tries = 0; tries < SEAL_TRIES; tries++) {
@@ -76,6 +83,31 @@ export function sealPort(port: number): void {
     symbols.close(fd);
     if (bound) return;
   }
+}
+
+/** Returns the local port of a TCP socket; undefined for other descriptors. */
+export function portOf(fd: number): number | undefined {
+  const symbols = openLibc(SYMBOLS)?.symbols;
+  const address = symbols && addressOf(symbols, fd);
+  return address && new DataView(address.buffer).getUint16(2);
+}
+
+function listeners(symbols: Libc, port: number): number[] {
+  const size = new Uint8Array(new Uint32Array([4]).buffer);
+  return (tcpSockets()?.boundTo(port) ?? []).filter((fd) => {
+    const value = new Int32Array(1);
+    symbols.getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, new Uint8Array(value.buffer), size);
+    return value[0] !== 0;
+  });
+}
+
+/** The struct sockaddr_in or sockaddr_in6 of a socket's own end. */
+function addressOf({ getsockname }: Libc, fd: number): Uint8Array<ArrayBuffer> | undefined {
+  const address = new Uint8Array(SOCKADDR6_BYTES);
+  const size = new Uint32Array([address.length]);
+  if (getsockname(fd, address, new Uint8Array(size.buffer)) !== 0) return undefined;
+  const known = address[0] === AF_INET || address[0] === AF_INET6;
+  return known ? address.slice(0, size[0]) : undefined;
 }
 
 /** A struct sockaddr_in that is hardly ever in use. */

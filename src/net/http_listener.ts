@@ -27,6 +27,8 @@ interface Patience {
 
 const PATIENCE: Patience = { look: 5_000, idle: 30_000, blocked: 600_000 };
 const CONNECT_MS = 2_000;
+/** Only there nobody but the same user can share a port. */
+const LINUX = Deno.build.os === "linux";
 /** An address where another user's program could otherwise listen instead of ours. */
 const COMPANIONS: Readonly<Record<string, string>> = {
   "127.0.0.1": "::1",
@@ -67,7 +69,7 @@ export class HttpListener {
     this.#handle = handle;
     this.#patience = options.patience ?? PATIENCE;
     this.#sockets = tcpSockets();
-    this.#servers = this.#serveAll(options.port, options.beside);
+    this.#servers = this.#serveAll(options.port);
     this.#sockets?.sendAtOnce();
     this.#timer = setInterval(() => {
       this.#endIdle();
@@ -81,14 +83,14 @@ export class HttpListener {
     return this.#servers.get(this.hostname)!.addr.port;
   }
 
-  #serveAll(wanted: number, beside = false): Map<string, Deno.HttpServer<Deno.NetAddr>> {
+  #serveAll(wanted: number): Map<string, Deno.HttpServer<Deno.NetAddr>> {
     const { hostname } = this;
     for (let tries = wanted === 0 ? PORT_TRIES : 1;; tries--) {
-      const server = this.#serve(hostname, wanted, beside);
+      const server = this.#serve(hostname, wanted);
       const servers = new Map([[hostname, server]]);
       try {
         const other = COMPANIONS[hostname];
-        if (other !== undefined) servers.set(other, this.#serve(other, server.addr.port, beside));
+        if (other !== undefined) servers.set(other, this.#serve(other, server.addr.port));
         return servers;
       } catch (error) {
         // Without the other family nobody else can use it either.
@@ -99,10 +101,12 @@ export class HttpListener {
     }
   }
 
-  #serve(hostname: string, port: number, beside: boolean): Deno.HttpServer<Deno.NetAddr> {
+  #serve(
+    hostname: string,
+    port: number,
+    reusePort = this.#options.beside,
+  ): Deno.HttpServer<Deno.NetAddr> {
     const { log } = this.#options;
-    // Only Linux lets nobody but the same user have the port too.
-    const reusePort = beside && Deno.build.os === "linux";
     const server = Deno.serve(
       { hostname, port, reusePort, onListen() {} },
       (request, info) => this.#answer(request, info),
@@ -150,10 +154,9 @@ export class HttpListener {
       const ending = this.#servers.get(hostname)!.shutdown().catch(() => {})
         .finally(() => this.#ending.delete(ending));
       this.#ending.add(ending);
-      this.#servers.set(hostname, this.#serve(hostname, port, true));
+      this.#servers.set(hostname, this.#serve(hostname, port, LINUX));
       this.#sockets?.sendAtOnce();
-      const { sealPort } = await import("./held_port.ts");
-      sealPort(port);
+      (await import("./held_port.ts")).sealPort(port);
       log.warn("the listener had stopped; listening again", { hostname, port });
     } catch (error) {
       log.error("cannot listen on the port; retrying", { port, error: messageOf(error) });

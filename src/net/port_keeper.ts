@@ -7,9 +7,8 @@ import { atomicWrite, exists } from "../os/files.ts";
 import { KernelFiles } from "../os/kernel_files.ts";
 import { startProgram } from "../os/start.ts";
 import { requireDescriptors } from "../os/descriptors.ts";
-import { type HeldPort, holdPort } from "./held_port.ts";
+import { type HeldPort, holdPort, portOf } from "./held_port.ts";
 import type { PortStore } from "./port_store.ts";
-import { tcpSockets } from "./tcp_sockets.ts";
 
 /** How long the port is kept once the daemon is gone. */
 const KEPT_S = 600;
@@ -90,7 +89,7 @@ export function storePort(port: number, path: string, store: PortStore): boolean
 
 /** Returns the port of sockets that a service manager held; undefined if it is of no use. */
 export function storedPort(descriptors: readonly number[]): number | undefined {
-  const ports = new Set(descriptors.map((fd) => tcpSockets()?.portOf(fd)));
+  const ports = new Set(descriptors.map(portOf));
   const [port] = ports;
   using files = KernelFiles.open();
   if (files === undefined || port === undefined || ports.size > 1) return undefined;

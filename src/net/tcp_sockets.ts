@@ -20,18 +20,10 @@ export interface TcpSockets {
   sendAtOnce(): void;
   /** Connections accepted on a port; undefined where the system cannot tell. */
   accepted?(port: number): AcceptedSocket[];
-  /** The local port of a TCP socket; undefined for other descriptors. */
-  portOf(fd: number): number | undefined;
-  /** Listeners on a port. */
-  listening(port: number): ListeningSocket[];
+  /** Descriptors whose local port this is. */
+  boundTo(port: number): number[];
   /** Ends a connection; its owner reads the end. */
   shutdown(fd: number): void;
-}
-
-interface ListeningSocket {
-  fd: number;
-  /** Its struct sockaddr_in or sockaddr_in6. */
-  address: Uint8Array<ArrayBuffer>;
 }
 
 const linux = Deno.build.os === "linux";
@@ -40,8 +32,6 @@ const AF_INET = 2;
 const AF_INET6 = linux ? 10 : 30;
 const IPPROTO_TCP = 6;
 const TCP_NODELAY = 1;
-const SOL_SOCKET = linux ? 1 : 0xffff;
-const SO_ACCEPTCONN = linux ? 30 : 2;
 const SHUT_RDWR = 2;
 /** sizeof(struct sockaddr_in6) */
 const SOCKADDR_BYTES = 28;
@@ -108,14 +98,7 @@ export function tcpSockets(): TcpSockets | undefined {
           return [{ fd, peer_port, quiet_ms, blocked: info.getUint32(NOTSENT_BYTES, true) > 0 }];
         })
       : undefined,
-    portOf: (fd) => portOf("getsockname", fd),
-    listening: (port) =>
-      boundTo(port)
-        .filter((fd) => option(fd, SOL_SOCKET, SO_ACCEPTCONN, 4).getInt32(0, true) !== 0)
-        .map((fd) => {
-          portOf("getsockname", fd);
-          return { fd, address: address.slice(0, length[0]) };
-        }),
+    boundTo,
     shutdown: (fd) => void later().shutdown(fd, SHUT_RDWR),
   };
 }

@@ -92,18 +92,25 @@ export async function sessionChanges(
 
 /** Runs `svc ctl sessions rewind`. */
 export async function rewindSession(
-  { flags: { message, what, force, undo, json }, args: { session_id } }: Input<
-    typeof spec.SESSIONS_REWIND
-  >,
+  { flags, args: { session_id } }: Input<typeof spec.SESSIONS_REWIND>,
 ): Promise<number> {
-  const params = { session_id, message_id: message, what, force, undo };
+  const { message, what, undo, json } = flags;
+  const params = { session_id, message_id: message, what, force: forceOf(flags), undo };
   const done = await withDaemon((rpc) => rpc.call("session.rewind", params));
   if (json) return print(done);
-  const { files, files_changed } = done;
-  for (const path of files) console.log(visible(path));
-  if (files_changed > files.length) console.log(`and ${files_changed - files.length} more`);
-  if (files_changed === 0) console.log("no file changed");
+  const { rewindText } = await import("../features/chat_commands/undo_command.ts");
+  console.log(visible(rewindText(done)));
   return 0;
+}
+
+/** @throws {UsageError} for flags that contradict each other */
+function forceOf(
+  { force, keep, "force-file": files }: { force: boolean; keep: boolean; "force-file": string[] },
+): boolean | string[] {
+  if (force && (keep || files.length > 0)) {
+    throw new UsageError("--force overwrites all: leave out --keep and --force-file");
+  }
+  return keep || files.length > 0 ? files : force;
 }
 
 /** Runs `svc ctl sessions fork`. */

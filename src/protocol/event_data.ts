@@ -333,7 +333,14 @@ export interface EventData {
     to_seq: number;
     by: string;
     /** States of the files before and after, if they changed. */
-    files?: { from: string; to: string; changed: number };
+    files?: {
+      from: string;
+      to: string;
+      changed: number;
+      /** First files that were kept, because somebody else changed them since. */
+      kept?: string[];
+      kept_count?: number;
+    };
     /** The restored state of the conversation, if that was rewound. */
     conversation?: ConversationState;
     /** The rewind that this one undoes. */

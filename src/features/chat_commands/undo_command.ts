@@ -1,6 +1,7 @@
 /** Chat commands that show or undo changes of files, or fork the session. */
 import type * as z from "zod";
 import type { changesSchema } from "../../protocol/schemas/changes.ts";
+import type { rewindResultSchema } from "../../protocol/schemas/rewind.ts";
 import { SvcError } from "../../protocol/errors.ts";
 import type { CallVerb } from "../verb_types.ts";
 
@@ -40,20 +41,40 @@ export async function runUndo(
     if (rest !== "") throw unknownWords(name, rest, "/changes takes no words");
     return changesText(await call("session.changes", { session_id }), PATCH_LINES);
   }
-  const words = rest.split(/\s+/).filter((word) => word !== "");
-  const force = words.includes("force");
-  const [word, ...more] = words.filter((word) => word !== "force");
   if (name === "redo") {
-    if (word !== undefined) throw unknownWords(name, rest, "/redo takes no word but force");
+    const { what, force } = undoWords(rest);
+    if (what !== undefined) throw unknownWords(name, rest, "/redo takes keep, or force and a file");
     await call("session.rewind", { session_id, undo: true, force });
     return undefined;
   }
-  const what = WHAT.find((it) => it === word);
-  if (more.length > 0 || what !== word) {
-    throw unknownWords(name, rest, "/undo takes files, conversation or both, and force");
-  }
-  await call("session.rewind", { session_id, what, force });
+  await call("session.rewind", { session_id, ...undoWords(rest) });
   return undefined;
+}
+
+interface UndoWords {
+  what?: typeof WHAT[number];
+  force: boolean | string[];
+}
+
+/** Reads the words after `/undo`. The name of a file goes to the end of the line. */
+function undoWords(rest: string): UndoWords {
+  const found: UndoWords = { force: false };
+  for (let left = rest; left !== "";) {
+    const [, word, more] = /^(\S+)\s*([^]*)$/.exec(left)!;
+    const what = WHAT.find((it) => it === word);
+    if (what !== undefined && found.what === undefined) found.what = what;
+    else if (word === "keep" && found.force === false) found.force = [];
+    else if (word === "force" && found.force === false) found.force = true;
+    else if (found.force === true) {
+      found.force = [left];
+      break;
+    } else {
+      const hint = "/undo takes files, conversation or both, and keep, force or force FILE";
+      throw unknownWords("undo", rest, hint);
+    }
+    left = more;
+  }
+  return found;
 }
 
 function unknownWords(name: string, rest: string, hint: string): SvcError {
@@ -61,6 +82,29 @@ function unknownWords(name: string, rest: string, hint: string): SvcError {
 }
 
 type Changes = z.output<ReturnType<typeof changesSchema>>;
+
+type Rewound = z.output<ReturnType<typeof rewindResultSchema>>;
+
+/** What a rewind did, as text. */
+export function rewindText(
+  { files, files_changed, files_deleted, kept, kept_count }: Rewound,
+): string {
+  const back = files_changed - files_deleted;
+  const parts = [
+    ...(back > 0 ? [`${counted(back, "file")} back`] : []),
+    ...(files_deleted > 0 ? [`${files_deleted} deleted`] : []),
+    ...(kept_count > 0 ? [`${kept_count} kept because somebody changed them since`] : []),
+  ];
+  const more = files_changed > files.length ? [`  and ${files_changed - files.length} more`] : [];
+  return [
+    parts.length === 0 ? "no file changes" : parts.join(", "),
+    ...files.map((path) => `  ${path}`),
+    ...more,
+    ...kept.map(({ path, reason }) =>
+      `  kept ${path}${reason === "changed" ? "" : ", which undo could not bring back"}`
+    ),
+  ].join("\n");
+}
 
 /** The changes as text. @param patch_lines of the patch, at most */
 export function changesText(changes: Changes, patch_lines: number): string {

@@ -15,11 +15,13 @@ import type { Turn } from "../../session/turn.ts";
 import type { Rewound } from "../../session/session_state.ts";
 import type { Exclusion, FileDifference } from "./file_state.ts";
 import { knownAt, type Target, targetOf } from "../../session/undo_history.ts";
+import { choose, type Force, type KeptPath, PATHS_NAMED } from "./choice.ts";
+import { compareWith, type Comparison } from "./compare.ts";
 import { inTheWay, isHalfDone, recoverFiles, restoreFiles } from "./restore.ts";
 import { FileStore } from "./store.ts";
 import { storePath } from "./store_path.ts";
 import { hasGit } from "./store_git.ts";
-import type { rewindResultSchema } from "./schemas.ts";
+import type { rewindResultSchema } from "../../protocol/schemas/rewind.ts";
 
 export type What = "files" | "conversation" | "both";
 
@@ -36,14 +38,16 @@ interface UndoParts {
   hidden(workdir: string): readonly string[];
 }
 
-interface RewindOptions {
+interface RewindOptions extends RestoreOptions {
   message_id?: string;
   turn_id?: string;
   what: What;
-  /** Whether to overwrite changes of others. */
-  force: boolean;
   /** Whether to undo the last rewind instead. */
   undo: boolean;
+}
+
+interface RestoreOptions {
+  force: Force;
   by: string;
 }
 
@@ -56,9 +60,8 @@ interface Kept {
   hidden: readonly string[];
 }
 
-/** Files in an event and in an answer. */
+/** Files in an event. */
 const NAMED = 50;
-const PATHS_NAMED = 1_000;
 /** Errors that are not retried at each turn. */
 const LASTING: ReadonlySet<string> = new Set(["unavailable", "timeout"]);
 /** How long a turn that was cut off waits for its last state. */
@@ -166,10 +169,16 @@ export class Undo {
         ? await this.#undoPlan(session, options)
         : await this.#plan(session, options);
       if (!plan.files) return await this.#record(session, plan, options);
-      if (session.state.undo.last === undefined || plan.state === undefined) {
+      const { state } = plan;
+      if (session.state.undo.last === undefined || state === undefined) {
         throw nothing(session, what);
       }
-      return await this.#alone(session, (kept) => this.#restore(session, kept, plan, options));
+      const compare = (store: FileStore, from: string, signal: AbortSignal) =>
+        compareWith(session.state.undo, { ...plan, state }, { store, from, signal });
+      return await this.#alone(
+        session,
+        (kept) => this.#restore(session, kept, { ...plan, compare }, options),
+      );
     });
   }
 
@@ -189,7 +198,7 @@ export class Undo {
     const { undo, last_message_seq } = session.state;
     const last = undo.rewinds.findLast(({ undone }) => !undone);
     if (last === undefined) throw new SvcError("not_found", "there is no rewind to undo");
-    if (last_message_seq > last.seq && (last.conversation || !force)) {
+    if (last_message_seq > last.seq && (last.conversation || force === false)) {
       throw new SvcError("conflict", "a message was sent since the last rewind", {
         hint: last.conversation ? undefined : "force restores the files of that time",
       });
@@ -210,32 +219,31 @@ export class Undo {
   async #restore(
     session: Session,
     kept: Kept,
-    plan: Plan,
-    options: RewindOptions,
+    plan: FilePlan,
+    options: RestoreOptions,
   ): Promise<RewindResult> {
     const signal = new AbortController().signal;
     const { store } = kept;
-    const to = plan.state!;
     const { state: from } = await store.take(signal);
-    const differences = await store.differences(from, to, signal);
-    const foreign = options.force
-      ? []
-      : await this.#foreign(session, store, { from, differences, plan, signal });
-    if (foreign.length > 0) throw changedByOthers(foreign);
-    const blocked = inTheWay(kept, differences);
-    if (blocked.length > 0) throw notKept(blocked);
+    const { differences, foreign } = await plan.compare(store, from, signal);
+    const blocked = new Set(inTheWay(kept, differences));
+    const choice = choose(differences, { foreign, blocked, force: options.force });
+    if (choice.refusal !== undefined) throw choice.refusal;
+    const { chosen } = choice;
+    const to = chosen.length === differences.length && plan.state !== undefined
+      ? plan.state
+      : await store.combine(from, chosen, signal);
     const rewind_id = this.#parts.ids.next("rewind");
-    const files = { from, to, changed: differences.length };
     let result: RewindResult | undefined;
     const commit = async () => {
-      result = await this.#record(session, plan, options, { rewind_id, files, differences });
+      result = await this.#record(session, plan, options, { rewind_id, from, to, ...choice });
     };
-    if (differences.length === 0) await commit();
+    if (chosen.length === 0) await commit();
     else {
       const mark = join(this.#parts.marks, session.id);
       ensurePrivateDir(this.#parts.marks);
       Deno.writeTextFileSync(mark, "", { mode: 0o600 });
-      await restoreFiles(kept, { rewind_id, from, to }, differences, commit);
+      await restoreFiles(kept, { rewind_id, from, to }, chosen, commit);
       Deno.removeSync(mark);
     }
     return result!;
@@ -244,8 +252,8 @@ export class Undo {
   async #record(
     session: Session,
     { target, known, undo_of }: Plan,
-    { by }: RewindOptions,
-    done?: { rewind_id: string; files: FilesChanged; differences: readonly FileDifference[] },
+    { by }: RestoreOptions,
+    done?: Restored,
   ): Promise<RewindResult> {
     const rewind_id = done?.rewind_id ?? this.#parts.ids.next("rewind");
     const { message_id, seq: to_seq } = target;
@@ -254,56 +262,11 @@ export class Undo {
       message_id,
       to_seq,
       by,
-      files: done?.files,
+      files: done && filesEvent(done),
       conversation: known,
       undo_of: undo_of?.rewind_id,
     });
-    const paths = done?.differences.map(({ path }) => path) ?? [];
-    return {
-      rewind_id,
-      message_id,
-      files: paths.slice(0, PATHS_NAMED),
-      files_changed: paths.length,
-    };
-  }
-
-  /**
-   * Returns the files to restore that others changed: between turns, in a turn that was cut off, or
-   * after the last turn.
-   */
-  async #foreign(
-    session: Session,
-    store: FileStore,
-    { from, differences, plan, signal }: {
-      from: string;
-      differences: readonly FileDifference[];
-      plan: Plan;
-      signal: AbortSignal;
-    },
-  ): Promise<string[]> {
-    if (differences.length === 0) return [];
-    const { undo } = session.state;
-    const recorded = plan.undo_of === undefined
-      ? [
-        ...undo.turns.map(({ seq, before, after }) => ({ seq, before, after: after ?? before })),
-        // An undone rewind has changed nothing.
-        ...undo.rewinds.flatMap(({ seq, files, undone }) =>
-          files === undefined || undone ? [] : [{ seq, before: files.from, after: files.to }]
-        ),
-      ].filter(({ seq }) => seq > plan.target.seq).sort((one, other) => one.seq - other.seq)
-      : [];
-    const gaps: [string, string][] = [];
-    for (let n = 1; n < recorded.length; n++) {
-      gaps.push([recorded[n - 1].after, recorded[n].before]);
-    }
-    const last = undo.last!;
-    gaps.push([recorded.at(-1)?.after ?? last, last], [last, from]);
-    const changed = new Set<string>();
-    for (const [before, after] of gaps) {
-      if (before === after) continue;
-      for (const { path } of await store.differences(before, after, signal)) changed.add(path);
-    }
-    return differences.map(({ path }) => path).filter((path) => changed.has(path));
+    return { rewind_id, ...answerOf(target, done) };
   }
 
   // ── stores ───────────────────────────────────────────────────────────────────────────────────
@@ -389,10 +352,13 @@ export class Undo {
   }
 }
 
-interface FilesChanged {
+/** A restoration that was applied. */
+interface Restored {
+  rewind_id: string;
   from: string;
   to: string;
-  changed: number;
+  chosen: readonly FileDifference[];
+  kept: readonly KeptPath[];
 }
 
 interface Plan {
@@ -403,6 +369,11 @@ interface Plan {
   /** The session's knowledge, if the conversation is rewound too. */
   known?: EventData["session.rewound"]["conversation"];
   undo_of?: Rewound;
+}
+
+interface FilePlan extends Plan {
+  /** Compares the files now, in state `from`, with the state to restore. */
+  compare(store: FileStore, from: string, signal: AbortSignal): Promise<Comparison>;
 }
 
 function named(excluded: readonly Exclusion[]) {
@@ -423,22 +394,23 @@ function nothing({ id, state: { undo } }: Session, what: What): SvcError {
   return new SvcError("not_found", `session ${id} has ${changes} to undo`);
 }
 
-function changedByOthers(paths: readonly string[]): SvcError {
-  const files = paths.length === 1 ? "1 file was" : `${paths.length} files were`;
-  return new SvcError("conflict", `${files} changed since by somebody else: ${few(paths)}`, {
-    hint: "force overwrites these changes; undo brings them back",
-    details: { files: paths.slice(0, PATHS_NAMED), files_changed: paths.length },
-  });
+function filesEvent({ from, to, chosen, kept }: Restored) {
+  const changed = chosen.length;
+  if (kept.length === 0) return { from, to, changed };
+  const names = kept.slice(0, NAMED).map(({ path }) => path);
+  return { from, to, changed, kept: names, kept_count: kept.length };
 }
 
-function notKept(paths: readonly string[]): SvcError {
-  return new SvcError("conflict", `what is in the way was not kept: ${few(paths)}`, {
-    hint: "move it away: it is ignored by git, too large, or of another kind",
-    details: { files: paths.slice(0, PATHS_NAMED), files_changed: paths.length },
-  });
-}
-
-function few(paths: readonly string[]): string {
-  const more = paths.length > 5 ? ` and ${paths.length - 5} more` : "";
-  return paths.slice(0, 5).join(", ") + more;
+function answerOf(
+  { message_id }: Target,
+  { chosen, kept }: Pick<Restored, "chosen" | "kept"> = { chosen: [], kept: [] },
+) {
+  return {
+    message_id,
+    files: chosen.slice(0, PATHS_NAMED).map(({ path }) => path),
+    files_changed: chosen.length,
+    files_deleted: chosen.filter(({ to }) => to === undefined).length,
+    kept: kept.slice(0, PATHS_NAMED),
+    kept_count: kept.length,
+  };
 }

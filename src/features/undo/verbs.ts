@@ -5,7 +5,8 @@ import { verbsOf } from "../../verbs/define.ts";
 import { session_id } from "../../verbs/session_id.ts";
 import type { Undo } from "./undo.ts";
 import { changesSchema } from "../../protocol/schemas/changes.ts";
-import { forkedSchema, rewindResultSchema } from "./schemas.ts";
+import { rewindResultSchema } from "../../protocol/schemas/rewind.ts";
+import { forkedSchema } from "./schemas.ts";
 
 interface UndoServices {
   readonly hub: Hub;
@@ -15,6 +16,12 @@ interface UndoServices {
 }
 
 const defineVerb = verbsOf<UndoServices>();
+
+const force = () =>
+  z.union([z.boolean(), z.array(z.string().min(1)).max(1_000)]).default(false).describe(
+    "Overwrite what somebody else changed since: all of it, or only the named files, which keeps " +
+      "the others; undo brings it back",
+  );
 
 export const undoVerbs = [
   defineVerb({
@@ -56,8 +63,7 @@ export const undoVerbs = [
           "Instead: the turn that the message started",
         ),
         what: z.enum(["files", "conversation", "both"]).default("files"),
-        force: z.boolean().default(false)
-          .describe("Overwrite what somebody else changed since; undo brings it back"),
+        force: force(),
         undo: z.boolean().default(false).describe("Undo the last rewind instead"),
       }),
     output: rewindResultSchema,

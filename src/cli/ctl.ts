@@ -4,7 +4,7 @@ import { ago } from "../base/ago.ts";
 import { clockText } from "../protocol/clock_text.ts";
 import { costText } from "../base/amount.ts";
 import { visible, visibleLine } from "../base/visible.ts";
-import type { Params } from "../features/verb_types.ts";
+import type { Params, Result } from "../features/verb_types.ts";
 import type { SessionItem } from "../session/session_item.ts";
 import { print, withDaemon } from "./daemon_call.ts";
 import { UsageError } from "./define.ts";
@@ -97,6 +97,20 @@ export async function rewindSession(
   const { message, what, undo, json } = flags;
   const params = { session_id, message_id: message, what, force: forceOf(flags), undo };
   const done = await withDaemon((rpc) => rpc.call("session.rewind", params));
+  return await printRewind(done, json);
+}
+
+/** Runs `svc ctl sessions undo-file`. */
+export async function undoFile(
+  { flags, args: { session_id, path } }: Input<typeof spec.SESSIONS_UNDO_FILE>,
+): Promise<number> {
+  const { turn, message, json } = flags;
+  const params = { session_id, path, turn_id: turn, message_id: message, force: forceOf(flags) };
+  const done = await withDaemon((rpc) => rpc.call("session.undo_file", params));
+  return await printRewind(done, json);
+}
+
+async function printRewind(done: Result<"session.rewind">, json: boolean): Promise<number> {
   if (json) return print(done);
   const { rewindText } = await import("../features/chat_commands/undo_command.ts");
   console.log(visible(rewindText(done)));

@@ -345,6 +345,8 @@ export interface EventData {
     conversation?: ConversationState;
     /** The rewind that this one undoes. */
     undo_of?: string;
+    /** The turn whose changes went back, and the file if it was only that one. */
+    only?: { turn_id: string; path?: string };
   };
   /** The session began as a copy of another one's conversation. */
   "session.forked": { from_session_id: string; from_seq: number; message_id?: string };

@@ -15,6 +15,7 @@ const COMMANDS: readonly (readonly [usage: string, what: string])[] = [
   ["/background [ID | stop ID]", "what runs in the background: all, the output of one, stop it"],
   ["/changes", "show what was changed in the directory"],
   ["/undo [files|conversation|both] [keep|force [FILE]]", "undo the last changes of files"],
+  ["/undo FILE [force]", "undo the last change of one file"],
   ["/redo [keep|force [FILE]]", "undo the last /undo"],
   ["/fork [TITLE]", "start a session with a copy of this conversation"],
   ["/kill", "end the session permanently"],

@@ -47,8 +47,21 @@ export async function runUndo(
     await call("session.rewind", { session_id, undo: true, force });
     return undefined;
   }
-  await call("session.rewind", { session_id, ...undoWords(rest) });
+  const file = fileIn(rest);
+  if (file !== undefined) await call("session.undo_file", { session_id, ...file });
+  else await call("session.rewind", { session_id, ...undoWords(rest) });
   return undefined;
+}
+
+/** Reads `FILE [force]`; undefined if there are words of `/undo` instead. */
+function fileIn(rest: string): { path: string; force: boolean } | undefined {
+  const [, path, force] = /^([^]+?)(\s+force)?$/.exec(rest) ?? [];
+  if (path === undefined || isWord(path.split(/\s/)[0])) return undefined;
+  return { path, force: force !== undefined };
+}
+
+function isWord(word: string): boolean {
+  return word === "keep" || word === "force" || WHAT.some((it) => it === word);
 }
 
 interface UndoWords {

@@ -28,12 +28,14 @@ const FEW = 20;
 /**
  * Chooses among the differences between now and the state to restore.
  * @param options.foreign files that somebody changed since
+ * @param options.only the one file that is asked for
  * @param options.blocked files that cannot be written without losing something
  * @throws {SvcError} validation when `force` names a file that would not change
  */
 export function choose(
   differences: readonly FileDifference[],
-  { foreign, blocked, force }: {
+  { only, foreign, blocked, force }: {
+    only?: string;
     foreign: ReadonlySet<string>;
     blocked: ReadonlySet<string>;
     force: Force;
@@ -52,7 +54,7 @@ export function choose(
   return {
     chosen: differences.filter(({ path }) => !kept.has(path)),
     kept: [...kept].map(([path, reason]) => ({ path, reason })),
-    refusal: refused.length === 0 ? undefined : refusalOf(refused, kept),
+    refusal: refused.length === 0 ? undefined : refusalOf(refused, kept, only),
   };
 }
 
@@ -95,7 +97,11 @@ export function directoriesOf(path: string): string[] {
   return found;
 }
 
-function refusalOf(paths: readonly string[], kept: ReadonlyMap<string, KeptReason>): SvcError {
+function refusalOf(
+  paths: readonly string[],
+  kept: ReadonlyMap<string, KeptReason>,
+  only: string | undefined,
+): SvcError {
   const changed = paths.filter((path) => kept.get(path) === "changed");
   const shown = changed.length > 0 ? changed : paths;
   const details = { files: shown.slice(0, PATHS_NAMED), files_changed: shown.length };
@@ -106,13 +112,19 @@ function refusalOf(paths: readonly string[], kept: ReadonlyMap<string, KeptReaso
     });
   }
   const files = shown.length === 1 ? "1 file was" : `${shown.length} files were`;
-  const [first] = shown;
   return new SvcError("conflict", `${files} changed since by somebody else: ${few(shown)}`, {
-    hint: `force: [${JSON.stringify(first)}] (\`--force-file ${first}\`) overwrites only ` +
-      `${first}, force: true (\`--force\`) all of them, force: [] (\`--keep\`) none; ` +
-      "undo brings them back",
+    hint: only === undefined ? hintFor(shown[0]) : `overwrite it with force (\`--force\`, or ` +
+      `\`/undo ${only} force\` in a chat); undo brings it back`,
     details,
   });
+}
+
+function hintFor(path: string): string {
+  return `overwrite only ${path} with force: [${
+    JSON.stringify(path)
+  }] (\`--force-file ${path}\`, ` +
+    `or \`/undo force ${path}\` in a chat), all with force: true, none with force: [] ` +
+    "(`--keep`); undo brings them back";
 }
 
 function few(paths: readonly string[]): string {

@@ -1,5 +1,5 @@
 /** Compares the files now with the state that a rewind restores. */
-import type { Rewound, UndoState } from "../../session/session_state.ts";
+import type { FileTurn, Rewound, UndoState } from "../../session/session_state.ts";
 import type { Target } from "../../session/undo_history.ts";
 import type { FileDifference } from "./file_state.ts";
 import type { FileStore } from "./store.ts";
@@ -10,7 +10,7 @@ export interface Comparison {
   foreign: ReadonlySet<string>;
 }
 
-interface Now {
+export interface Now {
   store: FileStore;
   /** The current state. */
   from: string;
@@ -37,6 +37,11 @@ export async function compareWith(
   const last = undo.last!;
   gaps.push([recorded.at(-1)?.after ?? last, last], [last, from]);
   return { differences, foreign: await changedIn(gaps, now) };
+}
+
+/** Returns the state after a turn; for one that was cut off, the next known state. */
+export function endOf(turn: FileTurn, { turns, last }: UndoState): string {
+  return turn.after ?? turns[turns.indexOf(turn) + 1]?.before ?? last!;
 }
 
 /** Turns and rewinds with their states, oldest first. */

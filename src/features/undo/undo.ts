@@ -7,23 +7,30 @@ import { isWithin } from "../../os/paths.ts";
 import type { Log } from "../../os/log.ts";
 import type { Sandbox } from "../../jail/sandbox.ts";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
-import { type EventData, MAIN_LANE, UNDO_UNAVAILABLE } from "../../protocol/events.ts";
+import { MAIN_LANE, UNDO_UNAVAILABLE } from "../../protocol/events.ts";
 import type { Hub } from "../../session/hub.ts";
 import type { Ids } from "../../session/ids.ts";
 import type { Session } from "../../session/session.ts";
 import type { Turn } from "../../session/turn.ts";
-import type { Rewound } from "../../session/session_state.ts";
 import type { Exclusion, FileDifference } from "./file_state.ts";
-import { knownAt, type Target, targetOf } from "../../session/undo_history.ts";
-import { choose, type Force, type KeptPath, PATHS_NAMED } from "./choice.ts";
-import { compareWith, type Comparison } from "./compare.ts";
+import type { Target } from "../../session/undo_history.ts";
+import { choose, type KeptPath, PATHS_NAMED } from "./choice.ts";
+import { compareWith, type Now } from "./compare.ts";
+import {
+  type FilePlan,
+  nothing,
+  type Plan,
+  type RestoreOptions,
+  type RewindOptions,
+  rewindPlan,
+  undoPlan,
+} from "./plan.ts";
+import { filePlan, type UndoFileOptions } from "./undo_file.ts";
 import { inTheWay, isHalfDone, recoverFiles, restoreFiles } from "./restore.ts";
 import { FileStore } from "./store.ts";
 import { storePath } from "./store_path.ts";
 import { hasGit } from "./store_git.ts";
 import type { rewindResultSchema } from "../../protocol/schemas/rewind.ts";
-
-export type What = "files" | "conversation" | "both";
 
 interface UndoParts {
   hub: Hub;
@@ -36,19 +43,6 @@ interface UndoParts {
   sandbox(): Promise<Sandbox>;
   /** Paths that tools must not see. */
   hidden(workdir: string): readonly string[];
-}
-
-interface RewindOptions extends RestoreOptions {
-  message_id?: string;
-  turn_id?: string;
-  what: What;
-  /** Whether to undo the last rewind instead. */
-  undo: boolean;
-}
-
-interface RestoreOptions {
-  force: Force;
-  by: string;
 }
 
 type RewindResult = z.output<ReturnType<typeof rewindResultSchema>>;
@@ -161,20 +155,15 @@ export class Undo {
    */
   async rewind(session: Session, options: RewindOptions): Promise<RewindResult> {
     const { what, undo } = options;
-    if (session.state.trust !== "trusted") {
-      throw new SvcError("permission_denied", `session ${session.id} works for others`);
-    }
+    requireTrusted(session);
     return await session.alone(async () => {
-      const plan = undo
-        ? await this.#undoPlan(session, options)
-        : await this.#plan(session, options);
+      const plan = undo ? await undoPlan(session, options) : await rewindPlan(session, options);
       if (!plan.files) return await this.#record(session, plan, options);
       const { state } = plan;
       if (session.state.undo.last === undefined || state === undefined) {
         throw nothing(session, what);
       }
-      const compare = (store: FileStore, from: string, signal: AbortSignal) =>
-        compareWith(session.state.undo, { ...plan, state }, { store, from, signal });
+      const compare = (now: Now) => compareWith(session.state.undo, { ...plan, state }, now);
       return await this.#alone(
         session,
         (kept) => this.#restore(session, kept, { ...plan, compare }, options),
@@ -182,38 +171,19 @@ export class Undo {
     });
   }
 
-  async #plan(session: Session, { what, message_id, turn_id }: RewindOptions): Promise<Plan> {
-    const files = what !== "conversation";
-    const conversation = what !== "files";
-    const target = await targetOf(session, { message_id, turn_id, conversation, files });
-    if (target === undefined) throw nothing(session, what);
-    const { undo } = session.state;
-    const first = undo.turns.find(({ seq }) => seq > target.seq);
-    const known = conversation ? await knownAt(session, target.seq) : undefined;
-    // Without a later turn, the files have not changed.
-    return { target, files, known, state: first?.before ?? undo.last };
-  }
-
-  async #undoPlan(session: Session, { force }: RewindOptions): Promise<Plan> {
-    const { undo, last_message_seq } = session.state;
-    const last = undo.rewinds.findLast(({ undone }) => !undone);
-    if (last === undefined) throw new SvcError("not_found", "there is no rewind to undo");
-    if (last_message_seq > last.seq && (last.conversation || force === false)) {
-      throw new SvcError("conflict", "a message was sent since the last rewind", {
-        hint: last.conversation ? undefined : "force restores the files of that time",
+  /**
+   * Brings a file, or the files that a turn changed, back to before that turn.
+   * @throws {SvcError} as {@linkcode Undo.rewind}
+   */
+  async undoFile(session: Session, options: UndoFileOptions): Promise<RewindResult> {
+    requireTrusted(session);
+    return await session.alone(async () => {
+      if (session.state.undo.last === undefined) throw nothing(session, "files");
+      return await this.#alone(session, async (kept) => {
+        const plan = await filePlan(session, kept.store, options);
+        return await this.#restore(session, kept, plan, options);
       });
-    }
-    if (last.conversation && last.to_seq <= session.journal.trimmed_seq) {
-      throw new SvcError("journal_trimmed", "what was taken back is no longer in the journal");
-    }
-    const { message_id, to_seq: seq, files, conversation } = last;
-    return {
-      target: { message_id, seq },
-      files: files !== undefined,
-      state: files?.from,
-      known: conversation ? await knownAt(session, last.seq) : undefined,
-      undo_of: last,
-    };
+    });
   }
 
   async #restore(
@@ -225,9 +195,10 @@ export class Undo {
     const signal = new AbortController().signal;
     const { store } = kept;
     const { state: from } = await store.take(signal);
-    const { differences, foreign } = await plan.compare(store, from, signal);
+    const { differences, foreign } = await plan.compare({ store, from, signal });
+    const { force } = options;
     const blocked = new Set(inTheWay(kept, differences));
-    const choice = choose(differences, { foreign, blocked, force: options.force });
+    const choice = choose(differences, { only: plan.only?.path, foreign, blocked, force });
     if (choice.refusal !== undefined) throw choice.refusal;
     const { chosen } = choice;
     const to = chosen.length === differences.length && plan.state !== undefined
@@ -251,7 +222,7 @@ export class Undo {
 
   async #record(
     session: Session,
-    { target, known, undo_of }: Plan,
+    { target, known, undo_of, only }: Plan,
     { by }: RestoreOptions,
     done?: Restored,
   ): Promise<RewindResult> {
@@ -265,6 +236,7 @@ export class Undo {
       files: done && filesEvent(done),
       conversation: known,
       undo_of: undo_of?.rewind_id,
+      only,
     });
     return { rewind_id, ...answerOf(target, done) };
   }
@@ -361,19 +333,9 @@ interface Restored {
   kept: readonly KeptPath[];
 }
 
-interface Plan {
-  target: Target;
-  files: boolean;
-  /** The state to restore. */
-  state?: string;
-  /** The session's knowledge, if the conversation is rewound too. */
-  known?: EventData["session.rewound"]["conversation"];
-  undo_of?: Rewound;
-}
-
-interface FilePlan extends Plan {
-  /** Compares the files now, in state `from`, with the state to restore. */
-  compare(store: FileStore, from: string, signal: AbortSignal): Promise<Comparison>;
+function requireTrusted({ id, state }: Session): void {
+  if (state.trust === "trusted") return;
+  throw new SvcError("permission_denied", `session ${id} works for others`);
 }
 
 function named(excluded: readonly Exclusion[]) {
@@ -384,14 +346,6 @@ function named(excluded: readonly Exclusion[]) {
 /** Escapes a path for .gitignore. */
 function pattern(path: string): string {
   return path.replace(/[\\*?[\]!# ]/g, "\\$&");
-}
-
-function nothing({ id, state: { undo } }: Session, what: What): SvcError {
-  if (undo.problem !== undefined) {
-    return new SvcError("unavailable", `the files of session ${id} are not kept: ${undo.problem}`);
-  }
-  const changes = what === "conversation" ? "no message" : "no change of files";
-  return new SvcError("not_found", `session ${id} has ${changes} to undo`);
 }
 
 function filesEvent({ from, to, chosen, kept }: Restored) {

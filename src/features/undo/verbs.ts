@@ -74,6 +74,33 @@ export const undoVerbs = [
     },
   }),
   defineVerb({
+    name: "session.undo_file",
+    summary: "Brings one file, or the files that one turn changed, back to before that turn.",
+    access: "write",
+    destructive: true,
+    rest: { method: "POST", path: "/v1/sessions/:session_id/undo_file", status: 200 },
+    input: () =>
+      z.object({
+        session_id: session_id(),
+        path: z.string().min(1).optional().describe(
+          "The file, relative to the session's directory; by default, all that the turn changed",
+        ),
+        turn_id: z.string().min(1).optional().describe(
+          "The turn; by default, the last one that changed the file and was not undone",
+        ),
+        message_id: z.string().min(1).optional().describe(
+          "Instead: the message that started the turn",
+        ),
+        force: force(),
+      }),
+    output: rewindResultSchema,
+    async handle({ services, caller }, { session_id, ...options }) {
+      const session = await services.hub.get(session_id);
+      const undo = await services.undo();
+      return await undo.undoFile(session, { ...options, by: caller.via });
+    },
+  }),
+  defineVerb({
     name: "session.fork",
     summary: "Starts a session with a copy of another one's conversation.",
     access: "write",

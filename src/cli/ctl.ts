@@ -95,7 +95,7 @@ export async function rewindSession(
   { flags, args: { session_id } }: Input<typeof spec.SESSIONS_REWIND>,
 ): Promise<number> {
   const { message, what, undo, json } = flags;
-  const params = { session_id, message_id: message, what, force: forceOf(flags), undo };
+  const params = { session_id, message_id: message, what, undo, ...restoreParams(flags) };
   const done = await withDaemon((rpc) => rpc.call("session.rewind", params));
   return await printRewind(done, json);
 }
@@ -105,7 +105,7 @@ export async function undoFile(
   { flags, args: { session_id, path } }: Input<typeof spec.SESSIONS_UNDO_FILE>,
 ): Promise<number> {
   const { turn, message, json } = flags;
-  const params = { session_id, path, turn_id: turn, message_id: message, force: forceOf(flags) };
+  const params = { session_id, path, turn_id: turn, message_id: message, ...restoreParams(flags) };
   const done = await withDaemon((rpc) => rpc.call("session.undo_file", params));
   return await printRewind(done, json);
 }
@@ -117,14 +117,21 @@ async function printRewind(done: Result<"session.rewind">, json: boolean): Promi
   return 0;
 }
 
+interface RestoreFlags {
+  "dry-run": boolean;
+  force: boolean;
+  "force-file": string[];
+  keep: boolean;
+}
+
 /** @throws {UsageError} for flags that contradict each other */
-function forceOf(
-  { force, keep, "force-file": files }: { force: boolean; keep: boolean; "force-file": string[] },
-): boolean | string[] {
+function restoreParams(
+  { force, keep, "force-file": files, "dry-run": dry_run }: RestoreFlags,
+): { force: boolean | string[]; dry_run: boolean } {
   if (force && (keep || files.length > 0)) {
     throw new UsageError("--force overwrites all: leave out --keep and --force-file");
   }
-  return keep || files.length > 0 ? files : force;
+  return { force: keep || files.length > 0 ? files : force, dry_run };
 }
 
 /** Runs `svc ctl sessions fork`. */

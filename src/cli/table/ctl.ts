@@ -174,7 +174,8 @@ export const SESSIONS_CHANGES = spec({
     json,
   },
 });
-const force_flags = {
+const restore_flags = {
+  "dry-run": on("Change nothing, only say what would change"),
   force: on("Overwrite what somebody else changed since"),
   "force-file": options(
     TEXT,
@@ -195,7 +196,7 @@ export const SESSIONS_REWIND = spec({
       "what",
       "What goes back (default: files)",
     ),
-    ...force_flags,
+    ...restore_flags,
     undo: on("Undo the last rewind"),
     json,
   },
@@ -211,7 +212,7 @@ export const SESSIONS_UNDO_FILE = spec({
   flags: {
     turn: option(TEXT, "id", "The turn; without a file, all that it changed goes back"),
     message: option(TEXT, "id", "Instead: the message that started the turn"),
-    ...force_flags,
+    ...restore_flags,
     json,
   },
 });

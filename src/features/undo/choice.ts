@@ -13,7 +13,7 @@ export interface KeptPath {
   reason: KeptReason;
 }
 
-interface Choice {
+export interface Choice {
   chosen: FileDifference[];
   kept: KeptPath[];
   /** Why nothing is restored. */

@@ -11,6 +11,8 @@ type What = "files" | "conversation" | "both";
 
 export interface RestoreOptions {
   force: Force;
+  /** Whether to only say what would change. */
+  dry_run: boolean;
   by: string;
 }
 

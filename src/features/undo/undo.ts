@@ -12,9 +12,9 @@ import type { Hub } from "../../session/hub.ts";
 import type { Ids } from "../../session/ids.ts";
 import type { Session } from "../../session/session.ts";
 import type { Turn } from "../../session/turn.ts";
+import type { UndoState } from "../../session/session_state.ts";
 import type { Exclusion, FileDifference } from "./file_state.ts";
-import type { Target } from "../../session/undo_history.ts";
-import { choose, type KeptPath, PATHS_NAMED } from "./choice.ts";
+import { type Choice, choose, type KeptPath, PATHS_NAMED } from "./choice.ts";
 import { compareWith, type Now } from "./compare.ts";
 import {
   type FilePlan,
@@ -26,6 +26,12 @@ import {
   undoPlan,
 } from "./plan.ts";
 import { filePlan, type UndoFileOptions } from "./undo_file.ts";
+import {
+  forkIntoWorktree,
+  type ForkParts,
+  recoverForks,
+  type WorktreeFork,
+} from "./fork_worktree.ts";
 import { inTheWay, isHalfDone, recoverFiles, restoreFiles } from "./restore.ts";
 import { FileStore } from "./store.ts";
 import { storePath } from "./store_path.ts";
@@ -38,6 +44,8 @@ interface UndoParts {
   log: Log;
   /** The directory with a mark for each session whose files are being restored. */
   marks: string;
+  /** The directory with a mark for each worktree of a fork that is being made. */
+  fork_marks: string;
   /** svc's own directories, which no state includes. */
   own: readonly string[];
   sandbox(): Promise<Sandbox>;
@@ -158,7 +166,9 @@ export class Undo {
     requireTrusted(session);
     return await session.alone(async () => {
       const plan = undo ? await undoPlan(session, options) : await rewindPlan(session, options);
-      if (!plan.files) return await this.#record(session, plan, options);
+      if (!plan.files) {
+        return options.dry_run ? previewOf(plan) : await this.#record(session, plan, options);
+      }
       const { state } = plan;
       if (session.state.undo.last === undefined || state === undefined) {
         throw nothing(session, what);
@@ -199,6 +209,7 @@ export class Undo {
     const { force } = options;
     const blocked = new Set(inTheWay(kept, differences));
     const choice = choose(differences, { only: plan.only?.path, foreign, blocked, force });
+    if (options.dry_run) return previewOf(plan, choice);
     if (choice.refusal !== undefined) throw choice.refusal;
     const { chosen } = choice;
     const to = chosen.length === differences.length && plan.state !== undefined
@@ -238,7 +249,29 @@ export class Undo {
       undo_of: undo_of?.rewind_id,
       only,
     });
-    return { rewind_id, ...answerOf(target, done) };
+    return { rewind_id, refused: false, ...answerOf({ target, known }, done) };
+  }
+
+  // ── forks ────────────────────────────────────────────────────────────────────────────────────
+
+  /**
+   * Makes a fork in a worktree of its own, with the files of before an event, or of now.
+   * @throws {SvcError} validation outside of a repository; conflict; unavailable
+   */
+  async forkIntoWorktree(
+    session: Session,
+    before_seq: number | undefined,
+    { create, signal }: Pick<WorktreeFork, "create" | "signal">,
+  ): Promise<Session> {
+    return await this.#alone(session, async ({ store }) => {
+      const state = knownState(session.state.undo, before_seq) ?? (await store.take(signal)).state;
+      return await forkIntoWorktree(await this.#forkParts(), { session, state, create, signal });
+    });
+  }
+
+  async #forkParts(): Promise<ForkParts> {
+    const { hub, fork_marks: marks, hidden, sandbox } = this.#parts;
+    return { hub, marks, hidden, sandbox: await sandbox() };
   }
 
   // ── stores ───────────────────────────────────────────────────────────────────────────────────
@@ -296,8 +329,9 @@ export class Undo {
     }
   }
 
-  /** Completes or undoes the rewinds that an earlier daemon left incomplete. */
+  /** Completes or undoes the rewinds and forks that an earlier daemon left incomplete. */
   async recoverAll(): Promise<void> {
+    await recoverForks(await this.#forkParts(), this.#parts.log);
     for (const { name } of readDirIfAny(this.#parts.marks)) {
       try {
         const session = await this.#parts.hub.get(name);
@@ -338,6 +372,12 @@ function requireTrusted({ id, state }: Session): void {
   throw new SvcError("permission_denied", `session ${id} works for others`);
 }
 
+/** Returns the state before an event; undefined for the state of now. */
+function knownState({ turns, last }: UndoState, seq: number | undefined): string | undefined {
+  if (seq === undefined) return undefined;
+  return turns.find((turn) => turn.seq > seq)?.before ?? last;
+}
+
 function named(excluded: readonly Exclusion[]) {
   if (excluded.length === 0) return {};
   return { excluded: excluded.slice(0, NAMED), excluded_count: excluded.length };
@@ -355,8 +395,12 @@ function filesEvent({ from, to, chosen, kept }: Restored) {
   return { from, to, changed, kept: names, kept_count: kept.length };
 }
 
+function previewOf(plan: Plan, choice?: Choice): RewindResult {
+  return { refused: choice?.refusal !== undefined, ...answerOf(plan, choice) };
+}
+
 function answerOf(
-  { message_id }: Target,
+  { target: { message_id }, known }: Pick<Plan, "target" | "known">,
   { chosen, kept }: Pick<Restored, "chosen" | "kept"> = { chosen: [], kept: [] },
 ) {
   return {
@@ -366,5 +410,6 @@ function answerOf(
     files_deleted: chosen.filter(({ to }) => to === undefined).length,
     kept: kept.slice(0, PATHS_NAMED),
     kept_count: kept.length,
+    conversation: known !== undefined,
   };
 }

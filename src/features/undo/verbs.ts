@@ -1,5 +1,4 @@
 import * as z from "zod";
-import type { Sandbox } from "../../jail/sandbox.ts";
 import type { Hub } from "../../session/hub.ts";
 import { verbsOf } from "../../verbs/define.ts";
 import { session_id } from "../../verbs/session_id.ts";
@@ -12,7 +11,6 @@ interface UndoServices {
   readonly hub: Hub;
   /** Loaded on first use. */
   undo(): Promise<Undo>;
-  sandbox(): Promise<Sandbox>;
 }
 
 const defineVerb = verbsOf<UndoServices>();
@@ -64,6 +62,7 @@ export const undoVerbs = [
         ),
         what: z.enum(["files", "conversation", "both"]).default("files"),
         force: force(),
+        dry_run: z.boolean().default(false).describe("Change nothing, only say what would change"),
         undo: z.boolean().default(false).describe("Undo the last rewind instead"),
       }),
     output: rewindResultSchema,
@@ -92,6 +91,7 @@ export const undoVerbs = [
           "Instead: the message that started the turn",
         ),
         force: force(),
+        dry_run: z.boolean().default(false).describe("Change nothing, only say what would change"),
       }),
     output: rewindResultSchema,
     async handle({ services, caller }, { session_id, ...options }) {
@@ -117,23 +117,19 @@ export const undoVerbs = [
           .describe("Copy what was said before this message; by default, all of it"),
         title: z.string().min(1).max(200).optional(),
         worktree: z.boolean().default(false).describe(
-          "Work in a new git worktree; by default, the new session works in the same directory",
+          "Work in a new git worktree, with the files as they were before the message; by default, " +
+            "the new session works in the same directory",
         ),
       }),
     output: forkedSchema,
     async handle({ services, signal }, { session_id, worktree, ...options }) {
       const { forkSession } = await import("./fork.ts");
       const session = await services.hub.get(session_id);
-      const make = async () => {
-        const { createWorktree } = await import("../worktree/worktree.ts");
-        const { workdir: repo } = session.state;
-        const name = `fork-${crypto.randomUUID().slice(0, 8)}`;
-        const sandbox = await services.sandbox();
-        return (await createWorktree({ repo, name, sandbox, signal })).path;
-      };
+      const undo = worktree ? await services.undo() : undefined;
       return await forkSession(services.hub, session, {
         ...options,
-        worktree: worktree ? make : undefined,
+        worktree: undo &&
+          ((before_seq, create) => undo.forkIntoWorktree(session, before_seq, { create, signal })),
       });
     },
   }),

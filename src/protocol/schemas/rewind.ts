@@ -3,7 +3,7 @@ import * as z from "zod";
 
 export const rewindResultSchema = () =>
   z.object({
-    rewind_id: z.string(),
+    rewind_id: z.string().optional().describe("Absent for a dry run"),
     message_id: z.string(),
     files: z.array(z.string()).describe("The files that changed, the first 1,000"),
     files_changed: z.int(),
@@ -17,4 +17,8 @@ export const rewindResultSchema = () =>
       }),
     ).describe("The files that were not restored, the first 1,000"),
     kept_count: z.int(),
+    conversation: z.boolean().describe("Whether the conversation went back"),
+    refused: z.boolean().describe(
+      "Whether this was a dry run of what would be refused, because of files in `kept`",
+    ),
   });

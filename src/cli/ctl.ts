@@ -4,7 +4,7 @@ import { ago } from "../base/ago.ts";
 import { clockText } from "../protocol/clock_text.ts";
 import { costText } from "../base/amount.ts";
 import { visible, visibleLine } from "../base/visible.ts";
-import type { Params } from "../features/verb_types.ts";
+import type { Params, Result } from "../features/verb_types.ts";
 import type { SessionItem } from "../session/session_item.ts";
 import { print, withDaemon } from "./daemon_call.ts";
 import { UsageError } from "./define.ts";
@@ -92,18 +92,46 @@ export async function sessionChanges(
 
 /** Runs `svc ctl sessions rewind`. */
 export async function rewindSession(
-  { flags: { message, what, force, undo, json }, args: { session_id } }: Input<
-    typeof spec.SESSIONS_REWIND
-  >,
+  { flags, args: { session_id } }: Input<typeof spec.SESSIONS_REWIND>,
 ): Promise<number> {
-  const params = { session_id, message_id: message, what, force, undo };
+  const { message, what, undo, json } = flags;
+  const params = { session_id, message_id: message, what, undo, ...restoreParams(flags) };
   const done = await withDaemon((rpc) => rpc.call("session.rewind", params));
+  return await printRewind(done, json);
+}
+
+/** Runs `svc ctl sessions undo-file`. */
+export async function undoFile(
+  { flags, args: { session_id, path } }: Input<typeof spec.SESSIONS_UNDO_FILE>,
+): Promise<number> {
+  const { turn, message, json } = flags;
+  const params = { session_id, path, turn_id: turn, message_id: message, ...restoreParams(flags) };
+  const done = await withDaemon((rpc) => rpc.call("session.undo_file", params));
+  return await printRewind(done, json);
+}
+
+async function printRewind(done: Result<"session.rewind">, json: boolean): Promise<number> {
   if (json) return print(done);
-  const { files, files_changed } = done;
-  for (const path of files) console.log(visible(path));
-  if (files_changed > files.length) console.log(`and ${files_changed - files.length} more`);
-  if (files_changed === 0) console.log("no file changed");
+  const { rewindText } = await import("../features/chat_commands/undo_command.ts");
+  console.log(visible(rewindText(done)));
   return 0;
+}
+
+interface RestoreFlags {
+  "dry-run": boolean;
+  force: boolean;
+  "force-file": string[];
+  keep: boolean;
+}
+
+/** @throws {UsageError} for flags that contradict each other */
+function restoreParams(
+  { force, keep, "force-file": files, "dry-run": dry_run }: RestoreFlags,
+): { force: boolean | string[]; dry_run: boolean } {
+  if (force && (keep || files.length > 0)) {
+    throw new UsageError("--force overwrites all: leave out --keep and --force-file");
+  }
+  return { force: keep || files.length > 0 ? files : force, dry_run };
 }
 
 /** Runs `svc ctl sessions fork`. */

@@ -338,11 +338,20 @@ export interface EventData {
     to_seq: number;
     by: string;
     /** States of the files before and after, if they changed. */
-    files?: { from: string; to: string; changed: number };
+    files?: {
+      from: string;
+      to: string;
+      changed: number;
+      /** First files that were kept, because somebody else changed them since. */
+      kept?: string[];
+      kept_count?: number;
+    };
     /** The restored state of the conversation, if that was rewound. */
     conversation?: ConversationState;
     /** The rewind that this one undoes. */
     undo_of?: string;
+    /** The turn whose changes went back, and the file if it was only that one. */
+    only?: { turn_id: string; path?: string };
   };
   /** The session began as a copy of another one's conversation. */
   "session.forked": { from_session_id: string; from_seq: number; message_id?: string };

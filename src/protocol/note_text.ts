@@ -95,14 +95,28 @@ export function configuredText(
   return [...values, ...marks].join(", ");
 }
 
+/** Kept files in the line for a rewind. */
+const KEPT_SHOWN = 5;
+
 /** Returns the line for a rewind. */
 export function rewoundText(
-  { files, conversation, undo_of }: EventData["session.rewound"],
+  { files, conversation, undo_of, only }: EventData["session.rewound"],
 ): string {
-  const changed = files === undefined ? [] : [filesText(files.changed)];
+  const changed = files === undefined ? [] : [changedText(files.changed, only?.path)];
   const said = conversation === undefined ? [] : ["the conversation"];
   const what = [...changed, ...said].join(" and ");
-  return undo_of === undefined ? `undone: ${what}` : `done again: ${what}`;
+  const kept = files?.kept === undefined ? "" : keptText(files.kept, files.kept_count);
+  return (undo_of === undefined ? `undone: ${what}` : `done again: ${what}`) + kept;
+}
+
+function keptText(paths: readonly string[], count = paths.length): string {
+  const shown = paths.slice(0, KEPT_SHOWN).join(", ");
+  const more = count > KEPT_SHOWN ? ` and ${count - KEPT_SHOWN} more` : "";
+  return `; kept, because somebody else changed them: ${shown}${more}`;
+}
+
+function changedText(changed: number, path: string | undefined): string {
+  return path !== undefined && changed > 0 ? `changes of ${path}` : filesText(changed);
 }
 
 function filesText(changed: number): string {

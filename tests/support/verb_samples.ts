@@ -205,6 +205,10 @@ export const SAMPLES: Readonly<Record<string, VerbSample>> = {
   "session.rewind": {
     params: async (it) => ({ session_id: await it.answered(), what: "conversation" }),
   },
+  "session.undo_file": {
+    params: async (it) => ({ session_id: await it.answered(), path: "none" }),
+    fails_with: "not_found",
+  },
   "session.fork": of_session,
   "session.kill": of_session,
   "session.delete": of_session,

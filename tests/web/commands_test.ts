@@ -27,7 +27,7 @@ Deno.test({
     await type("/compact");
     await said.getByText("nothing worth leaving out").waitFor();
     await type("/help");
-    await said.getByText("/undo [files|conversation|both] [force]").waitFor();
+    await said.getByText("/undo [files|conversation|both] [preview] [keep|force [FILE]]").waitFor();
     await app.accessible("commands");
     for (const word of ["/clear", "/foo bar"]) {
       await type(word);

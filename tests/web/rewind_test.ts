@@ -37,6 +37,7 @@ Deno.test({
 
     await log.getByText("Second answer.").waitFor();
     await goBack();
+    await dialog.getByText("1 file back").waitFor();
     await app.accessible("asked whether to go back");
     // What the person changed meanwhile is not overwritten, unless they say so.
     Deno.writeTextFileSync(file, "mine\n");

@@ -14,6 +14,7 @@ import {
   oneOf,
   option,
   optional,
+  options,
   spec,
   suggested,
   TEXT,
@@ -173,6 +174,16 @@ export const SESSIONS_CHANGES = spec({
     json,
   },
 });
+const restore_flags = {
+  "dry-run": on("Change nothing, only say what would change"),
+  force: on("Overwrite what somebody else changed since"),
+  "force-file": options(
+    TEXT,
+    "path",
+    "Overwrite this file, and keep the others that somebody else changed; repeatable",
+  ),
+  keep: on("Keep every file that somebody else changed since, and restore the rest"),
+};
 export const SESSIONS_REWIND = spec({
   summary: "Bring a session's files or conversation back to what they were before a message",
   about:
@@ -185,8 +196,23 @@ export const SESSIONS_REWIND = spec({
       "what",
       "What goes back (default: files)",
     ),
-    force: on("Overwrite what somebody else changed since"),
+    ...restore_flags,
     undo: on("Undo the last rewind"),
+    json,
+  },
+});
+export const SESSIONS_UNDO_FILE = spec({
+  summary: "Bring one file, or the files that one turn changed, back to before that turn",
+  about: "Without --turn and --message, the last turn that changed the file is undone for it. " +
+    "`svc ctl sessions rewind --undo` undoes this too.",
+  args: {
+    session_id,
+    path: optional(TEXT, "The file, relative to the session's directory"),
+  },
+  flags: {
+    turn: option(TEXT, "id", "The turn; without a file, all that it changed goes back"),
+    message: option(TEXT, "id", "Instead: the message that started the turn"),
+    ...restore_flags,
     json,
   },
 });
@@ -286,6 +312,7 @@ export const ctl = group({ summary: SUMMARIES.ctl }, {
     continue: command(SESSIONS_CONTINUE, async () => (await implementation()).continueSession),
     changes: command(SESSIONS_CHANGES, async () => (await implementation()).sessionChanges),
     rewind: command(SESSIONS_REWIND, async () => (await implementation()).rewindSession),
+    "undo-file": command(SESSIONS_UNDO_FILE, async () => (await implementation()).undoFile),
     fork: command(SESSIONS_FORK, async () => (await implementation()).forkSession),
     kill: command(SESSIONS_KILL, async () => (await implementation()).killSession),
     search: command(SESSIONS_SEARCH, async () => (await implementation()).searchSessions),

@@ -14,8 +14,12 @@ const COMMANDS: readonly (readonly [usage: string, what: string])[] = [
   ["/archive", "leave it out of lists until it gets another message"],
   ["/background [ID | stop ID]", "what runs in the background: all, the output of one, stop it"],
   ["/changes", "show what was changed in the directory"],
-  ["/undo [files|conversation|both] [force]", "undo the last changes of files"],
-  ["/redo [force]", "undo the last /undo"],
+  [
+    "/undo [files|conversation|both] [preview] [keep|force [FILE]]",
+    "undo the last changes of files",
+  ],
+  ["/undo [preview] FILE [force]", "undo the last change of one file"],
+  ["/redo [preview] [keep|force [FILE]]", "undo the last /undo"],
   ["/fork [TITLE]", "start a session with a copy of this conversation"],
   ["/kill", "end the session permanently"],
 ];

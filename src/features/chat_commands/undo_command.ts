@@ -1,6 +1,7 @@
 /** Chat commands that show or undo changes of files, or fork the session. */
 import type * as z from "zod";
 import type { changesSchema } from "../../protocol/schemas/changes.ts";
+import type { rewindResultSchema } from "../../protocol/schemas/rewind.ts";
 import { SvcError } from "../../protocol/errors.ts";
 import type { CallVerb } from "../verb_types.ts";
 
@@ -40,20 +41,51 @@ export async function runUndo(
     if (rest !== "") throw unknownWords(name, rest, "/changes takes no words");
     return changesText(await call("session.changes", { session_id }), PATCH_LINES);
   }
-  const words = rest.split(/\s+/).filter((word) => word !== "");
-  const force = words.includes("force");
-  const [word, ...more] = words.filter((word) => word !== "force");
-  if (name === "redo") {
-    if (word !== undefined) throw unknownWords(name, rest, "/redo takes no word but force");
-    await call("session.rewind", { session_id, undo: true, force });
-    return undefined;
+  const words = undoWords(name, rest);
+  const { path, dry_run } = words;
+  const done = name === "redo"
+    ? await call("session.rewind", { session_id, undo: true, ...words })
+    : path === undefined
+    ? await call("session.rewind", { session_id, ...words })
+    : await call("session.undo_file", { session_id, ...words });
+  return dry_run ? rewindText(done) : undefined;
+}
+
+interface UndoWords {
+  what?: typeof WHAT[number];
+  force: boolean | string[];
+  dry_run: boolean;
+  path?: string;
+}
+
+/** Reads the words after `/undo` or `/redo`. The name of a file goes to the end of the line. */
+function undoWords(name: "undo" | "redo", rest: string): UndoWords {
+  const found: UndoWords = { force: false, dry_run: false };
+  for (let left = rest; left !== "";) {
+    const [, word, more] = /^(\S+)\s*([^]*)$/.exec(left)!;
+    const what = WHAT.find((it) => it === word);
+    const is_first = found.what === undefined && found.force === false;
+    if (name === "undo" && what !== undefined && found.what === undefined) found.what = what;
+    else if (word === "preview") found.dry_run = true;
+    else if (word === "keep" && found.force === false) found.force = [];
+    else if (word === "force" && found.force === false) found.force = true;
+    else if (found.force === true) return { ...found, force: [left] };
+    else if (name === "undo" && is_first) return { ...found, ...fileIn(left) };
+    else throw unknownWords(name, rest, HINTS[name]);
+    left = more;
   }
-  const what = WHAT.find((it) => it === word);
-  if (more.length > 0 || what !== word) {
-    throw unknownWords(name, rest, "/undo takes files, conversation or both, and force");
-  }
-  await call("session.rewind", { session_id, what, force });
-  return undefined;
+  return found;
+}
+
+const HINTS = {
+  undo: "/undo takes files, conversation or both, and preview, keep, force or force FILE",
+  redo: "/redo takes preview, keep, force or force FILE",
+};
+
+/** Reads `FILE [force]`. */
+function fileIn(text: string): { path: string; force: boolean } {
+  const path = text.replace(/\s+force$/, "");
+  return { path, force: path !== text };
 }
 
 function unknownWords(name: string, rest: string, hint: string): SvcError {
@@ -61,6 +93,29 @@ function unknownWords(name: string, rest: string, hint: string): SvcError {
 }
 
 type Changes = z.output<ReturnType<typeof changesSchema>>;
+
+type Rewound = z.output<ReturnType<typeof rewindResultSchema>>;
+
+/** What a rewind changed or would change, as text. */
+export function rewindText(done: Rewound): string {
+  const { files, files_changed, files_deleted, kept, kept_count, conversation, refused } = done;
+  const back = files_changed - files_deleted;
+  const parts = [
+    ...(back > 0 ? [`${counted(back, "file")} back`] : []),
+    ...(files_deleted > 0 ? [`${files_deleted} deleted`] : []),
+    ...(kept_count > 0 ? [`${kept_count} kept because somebody changed them since`] : []),
+    ...(conversation ? ["the conversation back"] : []),
+  ];
+  return [
+    parts.length === 0 ? "no file changes" : parts.join(", "),
+    ...files.map((path) => `  ${path}`),
+    ...(files_changed > files.length ? [`  and ${files_changed - files.length} more`] : []),
+    ...kept.map(({ path, reason }) =>
+      reason === "changed" ? `  kept ${path}` : `  kept ${path}, which undo could not bring back`
+    ),
+    ...(refused ? ["refused unless you choose to keep or to force these files"] : []),
+  ].join("\n");
+}
 
 /** The changes as text. @param patch_lines of the patch, at most */
 export function changesText(changes: Changes, patch_lines: number): string {

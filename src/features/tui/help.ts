@@ -19,6 +19,6 @@ export const HELP: readonly string[] = [
   "/continue  the last turn, if a restart or a crash cut it off, or it is parked",
   "/model [NAME]   /effort [LEVEL]   /approval [MODE]   /rename TITLE   settings",
   "/pin /unpin /archive     its place in lists   /background   what runs beside",
-  "/changes   /undo [files|conversation|both] [force]   /redo   /fork [TITLE]",
+  "/changes   /undo [files|conversation|both] [preview] [keep|force [FILE]]   /redo   /fork [TITLE]",
   "/kill  end the session permanently       /quit  leave",
 ];

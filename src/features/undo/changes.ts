@@ -2,7 +2,7 @@
 import type * as z from "zod";
 import { SvcError } from "../../protocol/errors.ts";
 import type { Session } from "../../session/session.ts";
-import type { FileTurn } from "../../session/session_state.ts";
+import { endOf } from "./compare.ts";
 import type { Exclusion, FileDifference } from "./file_state.ts";
 import type { Lines } from "./git_output.ts";
 import type { FileStore } from "./store.ts";
@@ -43,10 +43,12 @@ export async function changesOf(
   return await undo.withStore(session, async (store) => {
     const { state: now, excluded } = await store.take(signal);
     const shown = turns.slice(-TURNS_MAX);
-    const pairs = shown.map((turn): [string, string] => [turn.before, endOf(turn, turns, last)]);
+    const pairs = shown.map((
+      turn,
+    ): [string, string] => [turn.before, endOf(turn, session.state.undo)]);
     const first = turns.find(({ undone_by }) => undone_by === undefined);
     const [from, to] = named !== undefined
-      ? [named.before, endOf(named, turns, last)]
+      ? [named.before, endOf(named, session.state.undo)]
       : [first?.before ?? last, last];
     const lines = await store.lines([...pairs, [from, to]], signal);
     const differences = await store.differences(from, to, signal);
@@ -76,11 +78,6 @@ export async function changesOf(
 }
 
 const EMPTY = { files_changed: 0, added: 0, deleted: 0, patch: "", truncated: false };
-
-/** The state after a turn; for one that was cut off, the next known state. */
-function endOf(turn: FileTurn, turns: readonly FileTurn[], last: string): string {
-  return turn.after ?? turns[turns.indexOf(turn) + 1]?.before ?? last;
-}
 
 function countsOf(lines: Lines): Counts {
   const sum = (name: "added" | "deleted") =>

@@ -13,6 +13,7 @@ export const undo = feature({
   verbs: undoVerbs,
   open({ hub, ids, log, paths, sandbox, scope }) {
     const marks = join(paths.anchors, "rewinding");
+    const fork_marks = join(paths.anchors, "forking");
     const opener = new Opener<Undo>(async () => {
       const { Undo } = await import("./undo.ts");
       return new Undo({
@@ -20,15 +21,17 @@ export const undo = feature({
         ids,
         log,
         marks,
+        fork_marks,
         own: [paths.home, paths.runtime_dir],
         sandbox,
         hidden: (workdir) => scope(workdir).hidden,
       });
     });
     return {
-      services: { hub, undo: () => opener.get(), sandbox },
+      services: { hub, undo: () => opener.get() },
       async resume() {
-        if (readDirIfAny(marks).length > 0) await (await opener.get()).recoverAll();
+        const cut_off = [marks, fork_marks].some((each) => readDirIfAny(each).length > 0);
+        if (cut_off) await (await opener.get()).recoverAll();
       },
       async beforeWrite(session, turn) {
         await (await opener.get()).beforeWrite(session, turn);

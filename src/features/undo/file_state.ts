@@ -50,6 +50,13 @@ export function modeOf({ usual, other }: Modes, path: string, exec: boolean): nu
   return exec ? usual.exec : usual.file;
 }
 
+/** Returns mode and object for `git update-index --index-info`; undefined removes an entry. */
+export function indexEntry(file: KeptFile | undefined): string {
+  if (file === undefined) return `0 ${"0".repeat(40)}`;
+  const mode = file.link ? LINK : isExec(file.mode) ? EXEC : FILE;
+  return `${mode} ${file.object}`;
+}
+
 /** Parses `git diff-tree -r -z --raw --no-renames`; skips entries that are not files or links. */
 export function parseRaw(text: string, from: Modes, to: Modes): FileDifference[] {
   const parts = text.split("\0");

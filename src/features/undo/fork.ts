@@ -17,8 +17,14 @@ interface ForkOptions {
   /** Copy only what was said before this message. */
   message_id?: string;
   title?: string;
-  /** Creates the directory of the new session; default: the same directory. */
-  worktree?(): Promise<string>;
+  /**
+   * Creates a directory with the files of before an event, or of now, and the session in it;
+   * default: the same directory.
+   */
+  worktree?(
+    before_seq: number | undefined,
+    create: (workdir: string) => Promise<Session>,
+  ): Promise<Session>;
 }
 
 type Forked = z.output<ReturnType<typeof forkedSchema>>;
@@ -41,35 +47,37 @@ export async function forkSession(
     : await targetOf(session, { message_id, conversation: true, files: false });
   const { known, transcript, head, seq } = await copied(session, target?.seq);
   const { workdir, model, approval, effort, budget_usd } = session.state;
-  const own = await worktree?.();
   const { attachmentsIn } = await import("../../session/attachments.ts");
   const attachments = await session.attachments();
-  const copy: Copy = {
-    seq,
-    chain: head,
-    transcript: transcript.toCheckpoint(),
-    known: {
-      messages_count: known.messages_count,
-      plan: known.plan,
-      // In another directory, the model is told again where it works.
-      facts: own === undefined ? known.facts : {},
-      rules: own === undefined ? known.rules : { files: [], skipped: [] },
-      context: known.context,
-    },
-    attachments: attachmentsIn(transcript),
-    read: (attachment) => attachments.read(attachment),
-    forked: { from_session_id: session.id, from_seq: seq, message_id },
+  const create = async (own?: string) => {
+    const copy: Copy = {
+      seq,
+      chain: head,
+      transcript: transcript.toCheckpoint(),
+      known: {
+        messages_count: known.messages_count,
+        plan: known.plan,
+        // In another directory, the model is told again where it works.
+        facts: own === undefined ? known.facts : {},
+        rules: own === undefined ? known.rules : { files: [], skipped: [] },
+        context: known.context,
+      },
+      attachments: attachmentsIn(transcript),
+      read: (attachment) => attachments.read(attachment),
+      forked: { from_session_id: session.id, from_seq: seq, message_id },
+    };
+    return await hub.create({
+      workdir: own ?? workdir,
+      journal_root: own === undefined ? undefined : workdir,
+      model,
+      title: title ?? `${session.state.title || basename(workdir)} (fork)`,
+      approval,
+      effort,
+      budget_usd,
+      copy,
+    });
   };
-  const made = await hub.create({
-    workdir: own ?? workdir,
-    journal_root: own === undefined ? undefined : workdir,
-    model,
-    title: title ?? `${session.state.title || basename(workdir)} (fork)`,
-    approval,
-    effort,
-    budget_usd,
-    copy,
-  });
+  const made = await (worktree === undefined ? create() : worktree(target?.seq, create));
   return { session_id: made.id, workdir: made.state.workdir, title: made.state.title };
 }
 

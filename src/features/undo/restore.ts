@@ -11,13 +11,16 @@ import { messageOf, SvcError } from "../../protocol/errors.ts";
 import type { FileDifference, KeptFile } from "./file_state.ts";
 import type { FileStore } from "./store.ts";
 
-interface RestorePlace {
+interface FilesPlace {
   store: FileStore;
-  /** The store's directory, which also gets the note. */
-  dir: string;
   workdir: string;
   /** Absolute real paths that are not touched. */
   hidden: readonly string[];
+}
+
+interface RestorePlace extends FilesPlace {
+  /** The store's directory, which also gets the note. */
+  dir: string;
 }
 
 /** The content of the note. */
@@ -53,7 +56,7 @@ export async function restoreFiles(
   const signal = new AbortController().signal;
   await atomicWrite(join(place.dir, NOTE), JSON.stringify(restoration), 0o600);
   try {
-    await apply(place, differences, signal);
+    await changeFiles(place, differences, signal);
     await commit();
   } catch (error) {
     await takeBack(place, restoration, signal);
@@ -107,7 +110,7 @@ async function takeBack(
   const back = (await store.differences(state, from, signal)).filter(({ path, from: now }) =>
     ours.has(path) && (now === undefined || isSame(now, ours.get(path)))
   );
-  await apply(place, back, signal);
+  await changeFiles(place, back, signal);
   Deno.removeSync(join(dir, NOTE));
 }
 
@@ -118,8 +121,8 @@ function isSame(one: KeptFile, other: KeptFile | undefined): boolean {
 }
 
 /** Removes files, deepest first, then writes the rest. */
-async function apply(
-  place: RestorePlace,
+export async function changeFiles(
+  place: FilesPlace,
   differences: readonly FileDifference[],
   signal: AbortSignal,
 ): Promise<void> {
@@ -162,7 +165,7 @@ function removeEmpty(files: ExactFiles, paths: readonly string[]): void {
   for (const directory of deepest) files.removeDirectory(directory);
 }
 
-function filesIn({ workdir, hidden }: RestorePlace): ExactFiles {
+function filesIn({ workdir, hidden }: FilesPlace): ExactFiles {
   return exactFiles(workdir, hidden);
 }
 
@@ -170,7 +173,7 @@ function filesIn({ workdir, hidden }: RestorePlace): ExactFiles {
  * Returns the paths that block a restoration and are in no state, so they could not be restored.
  */
 export function inTheWay(
-  place: RestorePlace,
+  place: FilesPlace,
   differences: readonly FileDifference[],
 ): string[] {
   const added = differences.filter(({ from }) => from === undefined).map(({ path }) => path);

@@ -12,6 +12,7 @@ import {
   type Exclusion,
   type ExclusionReason,
   type FileDifference,
+  indexEntry,
   isExec,
   isNameable,
   isReadable,
@@ -24,7 +25,7 @@ import {
 import { BatchReader, decode, lastLine, type Lines, parseLines, splitNames } from "./git_output.ts";
 import { isSettled, lookOver } from "./look_over.ts";
 import { borrow, FILES, removeIfAny } from "./store_files.ts";
-import { makeStore, RECORD, runGit, SCAN, type StorePlace } from "./store_git.ts";
+import { COMBINE, makeStore, RECORD, runGit, SCAN, type StorePlace } from "./store_git.ts";
 
 interface TakenState {
   state: string;
@@ -303,6 +304,33 @@ export class FileStore {
     const raw = await this.#output(script, { args: [from, to], signal, max });
     const found = parseRaw(decode(raw), before, after);
     return [...found, ...modeDifferences(before, after, new Set(found.map(({ path }) => path)))];
+  }
+
+  /** Makes a state: `from` with these files as they are in `to` of each difference. */
+  async combine(
+    from: string,
+    changes: readonly FileDifference[],
+    signal: AbortSignal,
+  ): Promise<string> {
+    if (changes.length === 0) return from;
+    const modes = await this.#modesOf(from, signal);
+    // First what goes: a directory may take a file's place.
+    const sorted = [...changes].sort((one, other) =>
+      Number(one.to !== undefined) - Number(other.to !== undefined)
+    );
+    let entries = "";
+    for (const { path, to } of sorted) {
+      if (to === undefined || to.link) delete modes.other[path];
+      else noteMode(modes, path, to.mode);
+      // An empty name means that only the permission bits differ.
+      if (to?.object !== "") entries += `${indexEntry(to)}\t${path}\0`;
+    }
+    this.#write(FILES.wanted, entries);
+    this.#write(FILES.combined_modes, JSON.stringify(modes));
+    const output = await this.#output(COMBINE, { args: [from], signal, max: PATH_BYTES });
+    const state = decode(output).trim();
+    if (/^[0-9a-f]{40,64}$/.test(state)) return state;
+    throw new SvcError("internal", "git made no state of the files");
   }
 
   /** Returns the unified diff of two states, up to `max_bytes`. */

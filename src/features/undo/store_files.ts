@@ -10,6 +10,7 @@ export const FILES = {
   removed: "svc-removed",
   changed: "svc-changed",
   wanted: "svc-wanted",
+  combined_modes: "svc-combined-modes",
 };
 
 /**
@@ -31,7 +32,7 @@ export function borrow(dir: string): void {
     const before = last();
     copyWithTime(join(newest.path, "index"), join(dir, "index"));
     Deno.copyFileSync(join(newest.path, FILES.modes), join(dir, FILES.modes));
-    linkTree(join(newest.path, "objects"), join(dir, "objects"));
+    linkObjects(newest.path, dir);
     if (last() !== before) throw new Error("the other session has gone on");
     Deno.writeTextFileSync(join(dir, FILES.last), before, { mode: 0o600 });
   } catch {
@@ -40,13 +41,26 @@ export function borrow(dir: string): void {
   }
 }
 
+/** Gives a store all that another one has. */
+export function linkObjects(from: string, to: string): void {
+  linkTree(join(from, "objects"), join(to, "objects"));
+}
+
 function linkTree(from: string, to: string): void {
   for (const { name, isDirectory, isFile } of Deno.readDirSync(from)) {
     if (name.includes("tmp")) continue;
     if (isDirectory) {
       Deno.mkdirSync(join(to, name), { recursive: true, mode: 0o700 });
       linkTree(join(from, name), join(to, name));
-    } else if (isFile) Deno.linkSync(join(from, name), join(to, name));
+    } else if (isFile) linkIfNew(join(from, name), join(to, name));
+  }
+}
+
+function linkIfNew(from: string, to: string): void {
+  try {
+    Deno.linkSync(from, to);
+  } catch (error) {
+    if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
   }
 }
 

@@ -11,12 +11,26 @@ import { exists } from "../../os/files.ts";
 import { identityOf } from "../../os/identity.ts";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
 
+const MAKE_STATE =
+  `printf '040000 tree %s\\tfiles\\n100644 blob %s\\tmodes\\n' "$tree" "$modes" | git mktree`;
+
 /** New files, an empty name, then files that may have changed. */
 export const SCAN = `git diff-files --name-only -z --ignore-submodules=all >"$GIT_DIR/svc-changed" &
 git ls-files --others --exclude-standard -z || exit 91
 printf '\\0'
 wait $! || exit 92
 cat "$GIT_DIR/svc-changed"`;
+
+/** Prints the name of a state made of another one and changed entries, with an index of its own. */
+export const COMBINE = `GIT_INDEX_FILE="$GIT_DIR/svc-combined"
+export GIT_INDEX_FILE
+rm -f "$GIT_INDEX_FILE" "$GIT_INDEX_FILE.lock"
+git read-tree "$1:files" || exit 94
+git update-index -z --index-info <"$GIT_DIR/svc-wanted" || exit 94
+tree=$(git write-tree) || exit 95
+rm -f "$GIT_INDEX_FILE"
+modes=$(git hash-object -w --no-filters --stdin <"$GIT_DIR/svc-combined-modes") || exit 96
+${MAKE_STATE}`;
 
 /** Updates the index and prints the name of the state. */
 export const RECORD = `for part in removed added; do
@@ -26,7 +40,7 @@ export const RECORD = `for part in removed added; do
 done
 tree=$(git write-tree) || exit 95
 modes=$(git hash-object -w --no-filters --stdin <"$GIT_DIR/svc-modes") || exit 96
-printf '040000 tree %s\\tfiles\\n100644 blob %s\\tmodes\\n' "$tree" "$modes" | git mktree`;
+${MAKE_STATE}`;
 
 export interface StorePlace {
   /** An absolute real path. */

@@ -7,21 +7,36 @@ import { isWithin } from "../../os/paths.ts";
 import type { Log } from "../../os/log.ts";
 import type { Sandbox } from "../../jail/sandbox.ts";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
-import { type EventData, MAIN_LANE, UNDO_UNAVAILABLE } from "../../protocol/events.ts";
+import { MAIN_LANE, UNDO_UNAVAILABLE } from "../../protocol/events.ts";
 import type { Hub } from "../../session/hub.ts";
 import type { Ids } from "../../session/ids.ts";
 import type { Session } from "../../session/session.ts";
 import type { Turn } from "../../session/turn.ts";
-import type { Rewound } from "../../session/session_state.ts";
+import type { UndoState } from "../../session/session_state.ts";
 import type { Exclusion, FileDifference } from "./file_state.ts";
-import { knownAt, type Target, targetOf } from "../../session/undo_history.ts";
+import { type Choice, choose, type KeptPath, PATHS_NAMED } from "./choice.ts";
+import { compareWith, type Now } from "./compare.ts";
+import {
+  type FilePlan,
+  nothing,
+  type Plan,
+  type RestoreOptions,
+  type RewindOptions,
+  rewindPlan,
+  undoPlan,
+} from "./plan.ts";
+import { filePlan, type UndoFileOptions } from "./undo_file.ts";
+import {
+  forkIntoWorktree,
+  type ForkParts,
+  recoverForks,
+  type WorktreeFork,
+} from "./fork_worktree.ts";
 import { inTheWay, isHalfDone, recoverFiles, restoreFiles } from "./restore.ts";
 import { FileStore } from "./store.ts";
 import { storePath } from "./store_path.ts";
 import { hasGit } from "./store_git.ts";
-import type { rewindResultSchema } from "./schemas.ts";
-
-export type What = "files" | "conversation" | "both";
+import type { rewindResultSchema } from "../../protocol/schemas/rewind.ts";
 
 interface UndoParts {
   hub: Hub;
@@ -29,22 +44,13 @@ interface UndoParts {
   log: Log;
   /** The directory with a mark for each session whose files are being restored. */
   marks: string;
+  /** The directory with a mark for each worktree of a fork that is being made. */
+  fork_marks: string;
   /** svc's own directories, which no state includes. */
   own: readonly string[];
   sandbox(): Promise<Sandbox>;
   /** Paths that tools must not see. */
   hidden(workdir: string): readonly string[];
-}
-
-interface RewindOptions {
-  message_id?: string;
-  turn_id?: string;
-  what: What;
-  /** Whether to overwrite changes of others. */
-  force: boolean;
-  /** Whether to undo the last rewind instead. */
-  undo: boolean;
-  by: string;
 }
 
 type RewindResult = z.output<ReturnType<typeof rewindResultSchema>>;
@@ -56,9 +62,8 @@ interface Kept {
   hidden: readonly string[];
 }
 
-/** Files in an event and in an answer. */
+/** Files in an event. */
 const NAMED = 50;
-const PATHS_NAMED = 1_000;
 /** Errors that are not retried at each turn. */
 const LASTING: ReadonlySet<string> = new Set(["unavailable", "timeout"]);
 /** How long a turn that was cut off waits for its last state. */
@@ -158,84 +163,69 @@ export class Undo {
    */
   async rewind(session: Session, options: RewindOptions): Promise<RewindResult> {
     const { what, undo } = options;
-    if (session.state.trust !== "trusted") {
-      throw new SvcError("permission_denied", `session ${session.id} works for others`);
-    }
+    requireTrusted(session);
     return await session.alone(async () => {
-      const plan = undo
-        ? await this.#undoPlan(session, options)
-        : await this.#plan(session, options);
-      if (!plan.files) return await this.#record(session, plan, options);
-      if (session.state.undo.last === undefined || plan.state === undefined) {
+      const plan = undo ? await undoPlan(session, options) : await rewindPlan(session, options);
+      if (!plan.files) {
+        return options.dry_run ? previewOf(plan) : await this.#record(session, plan, options);
+      }
+      const { state } = plan;
+      if (session.state.undo.last === undefined || state === undefined) {
         throw nothing(session, what);
       }
-      return await this.#alone(session, (kept) => this.#restore(session, kept, plan, options));
+      const compare = (now: Now) => compareWith(session.state.undo, { ...plan, state }, now);
+      return await this.#alone(
+        session,
+        (kept) => this.#restore(session, kept, { ...plan, compare }, options),
+      );
     });
   }
 
-  async #plan(session: Session, { what, message_id, turn_id }: RewindOptions): Promise<Plan> {
-    const files = what !== "conversation";
-    const conversation = what !== "files";
-    const target = await targetOf(session, { message_id, turn_id, conversation, files });
-    if (target === undefined) throw nothing(session, what);
-    const { undo } = session.state;
-    const first = undo.turns.find(({ seq }) => seq > target.seq);
-    const known = conversation ? await knownAt(session, target.seq) : undefined;
-    // Without a later turn, the files have not changed.
-    return { target, files, known, state: first?.before ?? undo.last };
-  }
-
-  async #undoPlan(session: Session, { force }: RewindOptions): Promise<Plan> {
-    const { undo, last_message_seq } = session.state;
-    const last = undo.rewinds.findLast(({ undone }) => !undone);
-    if (last === undefined) throw new SvcError("not_found", "there is no rewind to undo");
-    if (last_message_seq > last.seq && (last.conversation || !force)) {
-      throw new SvcError("conflict", "a message was sent since the last rewind", {
-        hint: last.conversation ? undefined : "force restores the files of that time",
+  /**
+   * Brings a file, or the files that a turn changed, back to before that turn.
+   * @throws {SvcError} as {@linkcode Undo.rewind}
+   */
+  async undoFile(session: Session, options: UndoFileOptions): Promise<RewindResult> {
+    requireTrusted(session);
+    return await session.alone(async () => {
+      if (session.state.undo.last === undefined) throw nothing(session, "files");
+      return await this.#alone(session, async (kept) => {
+        const plan = await filePlan(session, kept.store, options);
+        return await this.#restore(session, kept, plan, options);
       });
-    }
-    if (last.conversation && last.to_seq <= session.journal.trimmed_seq) {
-      throw new SvcError("journal_trimmed", "what was taken back is no longer in the journal");
-    }
-    const { message_id, to_seq: seq, files, conversation } = last;
-    return {
-      target: { message_id, seq },
-      files: files !== undefined,
-      state: files?.from,
-      known: conversation ? await knownAt(session, last.seq) : undefined,
-      undo_of: last,
-    };
+    });
   }
 
   async #restore(
     session: Session,
     kept: Kept,
-    plan: Plan,
-    options: RewindOptions,
+    plan: FilePlan,
+    options: RestoreOptions,
   ): Promise<RewindResult> {
     const signal = new AbortController().signal;
     const { store } = kept;
-    const to = plan.state!;
     const { state: from } = await store.take(signal);
-    const differences = await store.differences(from, to, signal);
-    const foreign = options.force
-      ? []
-      : await this.#foreign(session, store, { from, differences, plan, signal });
-    if (foreign.length > 0) throw changedByOthers(foreign);
-    const blocked = inTheWay(kept, differences);
-    if (blocked.length > 0) throw notKept(blocked);
+    const { differences, foreign } = await plan.compare({ store, from, signal });
+    const { force } = options;
+    const blocked = new Set(inTheWay(kept, differences));
+    const choice = choose(differences, { only: plan.only?.path, foreign, blocked, force });
+    if (options.dry_run) return previewOf(plan, choice);
+    if (choice.refusal !== undefined) throw choice.refusal;
+    const { chosen } = choice;
+    const to = chosen.length === differences.length && plan.state !== undefined
+      ? plan.state
+      : await store.combine(from, chosen, signal);
     const rewind_id = this.#parts.ids.next("rewind");
-    const files = { from, to, changed: differences.length };
     let result: RewindResult | undefined;
     const commit = async () => {
-      result = await this.#record(session, plan, options, { rewind_id, files, differences });
+      result = await this.#record(session, plan, options, { rewind_id, from, to, ...choice });
     };
-    if (differences.length === 0) await commit();
+    if (chosen.length === 0) await commit();
     else {
       const mark = join(this.#parts.marks, session.id);
       ensurePrivateDir(this.#parts.marks);
       Deno.writeTextFileSync(mark, "", { mode: 0o600 });
-      await restoreFiles(kept, { rewind_id, from, to }, differences, commit);
+      await restoreFiles(kept, { rewind_id, from, to }, chosen, commit);
       Deno.removeSync(mark);
     }
     return result!;
@@ -243,9 +233,9 @@ export class Undo {
 
   async #record(
     session: Session,
-    { target, known, undo_of }: Plan,
-    { by }: RewindOptions,
-    done?: { rewind_id: string; files: FilesChanged; differences: readonly FileDifference[] },
+    { target, known, undo_of, only }: Plan,
+    { by }: RestoreOptions,
+    done?: Restored,
   ): Promise<RewindResult> {
     const rewind_id = done?.rewind_id ?? this.#parts.ids.next("rewind");
     const { message_id, seq: to_seq } = target;
@@ -254,56 +244,34 @@ export class Undo {
       message_id,
       to_seq,
       by,
-      files: done?.files,
+      files: done && filesEvent(done),
       conversation: known,
       undo_of: undo_of?.rewind_id,
+      only,
     });
-    const paths = done?.differences.map(({ path }) => path) ?? [];
-    return {
-      rewind_id,
-      message_id,
-      files: paths.slice(0, PATHS_NAMED),
-      files_changed: paths.length,
-    };
+    return { rewind_id, refused: false, ...answerOf({ target, known }, done) };
   }
 
+  // ── forks ────────────────────────────────────────────────────────────────────────────────────
+
   /**
-   * Returns the files to restore that others changed: between turns, in a turn that was cut off, or
-   * after the last turn.
+   * Makes a fork in a worktree of its own, with the files of before an event, or of now.
+   * @throws {SvcError} validation outside of a repository; conflict; unavailable
    */
-  async #foreign(
+  async forkIntoWorktree(
     session: Session,
-    store: FileStore,
-    { from, differences, plan, signal }: {
-      from: string;
-      differences: readonly FileDifference[];
-      plan: Plan;
-      signal: AbortSignal;
-    },
-  ): Promise<string[]> {
-    if (differences.length === 0) return [];
-    const { undo } = session.state;
-    const recorded = plan.undo_of === undefined
-      ? [
-        ...undo.turns.map(({ seq, before, after }) => ({ seq, before, after: after ?? before })),
-        // An undone rewind has changed nothing.
-        ...undo.rewinds.flatMap(({ seq, files, undone }) =>
-          files === undefined || undone ? [] : [{ seq, before: files.from, after: files.to }]
-        ),
-      ].filter(({ seq }) => seq > plan.target.seq).sort((one, other) => one.seq - other.seq)
-      : [];
-    const gaps: [string, string][] = [];
-    for (let n = 1; n < recorded.length; n++) {
-      gaps.push([recorded[n - 1].after, recorded[n].before]);
-    }
-    const last = undo.last!;
-    gaps.push([recorded.at(-1)?.after ?? last, last], [last, from]);
-    const changed = new Set<string>();
-    for (const [before, after] of gaps) {
-      if (before === after) continue;
-      for (const { path } of await store.differences(before, after, signal)) changed.add(path);
-    }
-    return differences.map(({ path }) => path).filter((path) => changed.has(path));
+    before_seq: number | undefined,
+    { create, signal }: Pick<WorktreeFork, "create" | "signal">,
+  ): Promise<Session> {
+    return await this.#alone(session, async ({ store }) => {
+      const state = knownState(session.state.undo, before_seq) ?? (await store.take(signal)).state;
+      return await forkIntoWorktree(await this.#forkParts(), { session, state, create, signal });
+    });
+  }
+
+  async #forkParts(): Promise<ForkParts> {
+    const { hub, fork_marks: marks, hidden, sandbox } = this.#parts;
+    return { hub, marks, hidden, sandbox: await sandbox() };
   }
 
   // ── stores ───────────────────────────────────────────────────────────────────────────────────
@@ -361,8 +329,9 @@ export class Undo {
     }
   }
 
-  /** Completes or undoes the rewinds that an earlier daemon left incomplete. */
+  /** Completes or undoes the rewinds and forks that an earlier daemon left incomplete. */
   async recoverAll(): Promise<void> {
+    await recoverForks(await this.#forkParts(), this.#parts.log);
     for (const { name } of readDirIfAny(this.#parts.marks)) {
       try {
         const session = await this.#parts.hub.get(name);
@@ -389,20 +358,24 @@ export class Undo {
   }
 }
 
-interface FilesChanged {
+/** A restoration that was applied. */
+interface Restored {
+  rewind_id: string;
   from: string;
   to: string;
-  changed: number;
+  chosen: readonly FileDifference[];
+  kept: readonly KeptPath[];
 }
 
-interface Plan {
-  target: Target;
-  files: boolean;
-  /** The state to restore. */
-  state?: string;
-  /** The session's knowledge, if the conversation is rewound too. */
-  known?: EventData["session.rewound"]["conversation"];
-  undo_of?: Rewound;
+function requireTrusted({ id, state }: Session): void {
+  if (state.trust === "trusted") return;
+  throw new SvcError("permission_denied", `session ${id} works for others`);
+}
+
+/** Returns the state before an event; undefined for the state of now. */
+function knownState({ turns, last }: UndoState, seq: number | undefined): string | undefined {
+  if (seq === undefined) return undefined;
+  return turns.find((turn) => turn.seq > seq)?.before ?? last;
 }
 
 function named(excluded: readonly Exclusion[]) {
@@ -415,30 +388,28 @@ function pattern(path: string): string {
   return path.replace(/[\\*?[\]!# ]/g, "\\$&");
 }
 
-function nothing({ id, state: { undo } }: Session, what: What): SvcError {
-  if (undo.problem !== undefined) {
-    return new SvcError("unavailable", `the files of session ${id} are not kept: ${undo.problem}`);
-  }
-  const changes = what === "conversation" ? "no message" : "no change of files";
-  return new SvcError("not_found", `session ${id} has ${changes} to undo`);
+function filesEvent({ from, to, chosen, kept }: Restored) {
+  const changed = chosen.length;
+  if (kept.length === 0) return { from, to, changed };
+  const names = kept.slice(0, NAMED).map(({ path }) => path);
+  return { from, to, changed, kept: names, kept_count: kept.length };
 }
 
-function changedByOthers(paths: readonly string[]): SvcError {
-  const files = paths.length === 1 ? "1 file was" : `${paths.length} files were`;
-  return new SvcError("conflict", `${files} changed since by somebody else: ${few(paths)}`, {
-    hint: "force overwrites these changes; undo brings them back",
-    details: { files: paths.slice(0, PATHS_NAMED), files_changed: paths.length },
-  });
+function previewOf(plan: Plan, choice?: Choice): RewindResult {
+  return { refused: choice?.refusal !== undefined, ...answerOf(plan, choice) };
 }
 
-function notKept(paths: readonly string[]): SvcError {
-  return new SvcError("conflict", `what is in the way was not kept: ${few(paths)}`, {
-    hint: "move it away: it is ignored by git, too large, or of another kind",
-    details: { files: paths.slice(0, PATHS_NAMED), files_changed: paths.length },
-  });
-}
-
-function few(paths: readonly string[]): string {
-  const more = paths.length > 5 ? ` and ${paths.length - 5} more` : "";
-  return paths.slice(0, 5).join(", ") + more;
+function answerOf(
+  { target: { message_id }, known }: Pick<Plan, "target" | "known">,
+  { chosen, kept }: Pick<Restored, "chosen" | "kept"> = { chosen: [], kept: [] },
+) {
+  return {
+    message_id,
+    files: chosen.slice(0, PATHS_NAMED).map(({ path }) => path),
+    files_changed: chosen.length,
+    files_deleted: chosen.filter(({ to }) => to === undefined).length,
+    kept: kept.slice(0, PATHS_NAMED),
+    kept_count: kept.length,
+    conversation: known !== undefined,
+  };
 }

@@ -1,20 +1,25 @@
 import * as z from "zod";
-import type { Sandbox } from "../../jail/sandbox.ts";
 import type { Hub } from "../../session/hub.ts";
 import { verbsOf } from "../../verbs/define.ts";
 import { session_id } from "../../verbs/session_id.ts";
 import type { Undo } from "./undo.ts";
 import { changesSchema } from "../../protocol/schemas/changes.ts";
-import { forkedSchema, rewindResultSchema } from "./schemas.ts";
+import { rewindResultSchema } from "../../protocol/schemas/rewind.ts";
+import { forkedSchema } from "./schemas.ts";
 
 interface UndoServices {
   readonly hub: Hub;
   /** Loaded on first use. */
   undo(): Promise<Undo>;
-  sandbox(): Promise<Sandbox>;
 }
 
 const defineVerb = verbsOf<UndoServices>();
+
+const force = () =>
+  z.union([z.boolean(), z.array(z.string().min(1)).max(1_000)]).default(false).describe(
+    "Overwrite what somebody else changed since: all of it, or only the named files, which keeps " +
+      "the others; undo brings it back",
+  );
 
 export const undoVerbs = [
   defineVerb({
@@ -56,8 +61,8 @@ export const undoVerbs = [
           "Instead: the turn that the message started",
         ),
         what: z.enum(["files", "conversation", "both"]).default("files"),
-        force: z.boolean().default(false)
-          .describe("Overwrite what somebody else changed since; undo brings it back"),
+        force: force(),
+        dry_run: z.boolean().default(false).describe("Change nothing, only say what would change"),
         undo: z.boolean().default(false).describe("Undo the last rewind instead"),
       }),
     output: rewindResultSchema,
@@ -65,6 +70,34 @@ export const undoVerbs = [
       const session = await services.hub.get(session_id);
       const undo = await services.undo();
       return await undo.rewind(session, { ...options, by: caller.via });
+    },
+  }),
+  defineVerb({
+    name: "session.undo_file",
+    summary: "Brings one file, or the files that one turn changed, back to before that turn.",
+    access: "write",
+    destructive: true,
+    rest: { method: "POST", path: "/v1/sessions/:session_id/undo_file", status: 200 },
+    input: () =>
+      z.object({
+        session_id: session_id(),
+        path: z.string().min(1).optional().describe(
+          "The file, relative to the session's directory; by default, all that the turn changed",
+        ),
+        turn_id: z.string().min(1).optional().describe(
+          "The turn; by default, the last one that changed the file and was not undone",
+        ),
+        message_id: z.string().min(1).optional().describe(
+          "Instead: the message that started the turn",
+        ),
+        force: force(),
+        dry_run: z.boolean().default(false).describe("Change nothing, only say what would change"),
+      }),
+    output: rewindResultSchema,
+    async handle({ services, caller }, { session_id, ...options }) {
+      const session = await services.hub.get(session_id);
+      const undo = await services.undo();
+      return await undo.undoFile(session, { ...options, by: caller.via });
     },
   }),
   defineVerb({
@@ -84,23 +117,19 @@ export const undoVerbs = [
           .describe("Copy what was said before this message; by default, all of it"),
         title: z.string().min(1).max(200).optional(),
         worktree: z.boolean().default(false).describe(
-          "Work in a new git worktree; by default, the new session works in the same directory",
+          "Work in a new git worktree, with the files as they were before the message; by default, " +
+            "the new session works in the same directory",
         ),
       }),
     output: forkedSchema,
     async handle({ services, signal }, { session_id, worktree, ...options }) {
       const { forkSession } = await import("./fork.ts");
       const session = await services.hub.get(session_id);
-      const make = async () => {
-        const { createWorktree } = await import("../worktree/worktree.ts");
-        const { workdir: repo } = session.state;
-        const name = `fork-${crypto.randomUUID().slice(0, 8)}`;
-        const sandbox = await services.sandbox();
-        return (await createWorktree({ repo, name, sandbox, signal })).path;
-      };
+      const undo = worktree ? await services.undo() : undefined;
       return await forkSession(services.hub, session, {
         ...options,
-        worktree: worktree ? make : undefined,
+        worktree: undo &&
+          ((before_seq, create) => undo.forkIntoWorktree(session, before_seq, { create, signal })),
       });
     },
   }),

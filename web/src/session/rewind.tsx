@@ -1,4 +1,6 @@
 import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { rewindText } from "../../../src/features/chat_commands/undo_command.ts";
 import type { NoteItem, UserItem } from "../../../src/session/view.ts";
 import { useApp } from "../app.ts";
 import type { Params } from "../rpc/api.ts";
@@ -119,6 +121,7 @@ function Rewind({ message_id, text, store, onClose }: RewindProps) {
             </select>
           )}
         </Field>
+        <Preview store={store} message_id={message_id} what={what.value} />
         {error.value && (
           <>
             <p class="form-error" role="alert">{error}</p>
@@ -132,6 +135,28 @@ function Rewind({ message_id, text, store, onClose }: RewindProps) {
       </form>
     </Dialog>
   );
+}
+
+interface PreviewProps {
+  store: SessionStore;
+  message_id: string;
+  what: What;
+}
+
+/** Says what going back would change. */
+function Preview({ store, message_id, what }: PreviewProps) {
+  const { client } = useApp();
+  const text = useSignal("");
+  useEffect(() => {
+    let current = true;
+    const params = { session_id: store.id, message_id, what, dry_run: true };
+    // An error is shown by going back itself.
+    client.call("session.rewind", params).then(rewindText, () => "").then((said) => {
+      if (current) text.value = said;
+    });
+    return () => current = false;
+  }, [what]);
+  return text.value === "" ? null : <p class="field-hint preview" role="status">{text}</p>;
 }
 
 /** Undoes the last rewind, at the note about it. */

@@ -52,13 +52,18 @@ export class DaemonLink {
     const found = this.#back?.then((back) => back(signal)) ?? taken("found") ?? discover(signal);
     const { token } = await found;
     this.#token = token;
+    const back = this.#back ??
+      import("./way_back.ts").then(({ wayBack }) => wayBack(token, signal));
+    back.catch(() => {});
     const socket = await (taken("connection") ?? found.then(open));
-    const opened = () => {
-      this.#back ??= import("./way_back.ts").then(({ wayBack }) => wayBack(token));
-      this.#back.catch(() => {});
-    };
-    if (socket.readyState === WebSocket.OPEN) opened();
-    else socket.addEventListener("open", opened);
+    try {
+      // A page that lost the daemon before it has its key could not come back.
+      await back;
+    } catch (error) {
+      socket.close();
+      throw error;
+    }
+    this.#back = back;
     return socket;
   };
 }

@@ -14,8 +14,9 @@ type Discovery = Result<"daemon.discover">;
 export type WayBack = (signal: AbortSignal) => Promise<Discovery>;
 
 /** Gets this page its key while it is connected. @throws {Error} when it is no longer. */
-export async function wayBack(token: string): Promise<WayBack> {
-  const { page, key: text } = await post("key", {}, { authorization: `Bearer ${token}` });
+export async function wayBack(token: string, signal: AbortSignal): Promise<WayBack> {
+  const headers = { authorization: `Bearer ${token}` };
+  const { page, key: text } = await post("key", {}, headers, signal);
   const key = await importKey(text);
   return async (signal) => {
     const page_nonce = randomText();
@@ -30,7 +31,7 @@ export async function wayBack(token: string): Promise<WayBack> {
   };
 }
 
-async function post(name: string, body: unknown, headers: HeadersInit, signal?: AbortSignal) {
+async function post(name: string, body: unknown, headers: HeadersInit, signal: AbortSignal) {
   const response = await fetch(`/v1/page/${name}`, {
     method: "POST",
     headers: { ...headers, "content-type": "application/json" },

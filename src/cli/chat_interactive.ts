@@ -183,10 +183,7 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
   };
   const help = async () => {
     const { commandHelp } = await import("../features/chat_commands/command_help.ts");
-    say(commandHelp([
-      ["/withdraw", "take back the messages that the model has not read"],
-      ["/quit", "leave; the session continues in the daemon"],
-    ]));
+    say(commandHelp([["/quit", "leave; the session continues in the daemon"]]));
     const { commands, problems } = await rpc.call("commands.list", { session_id });
     for (const { name, argument_hint = "", description } of commands) {
       say(`  /${name} ${argument_hint}`.trimEnd() + paint.dim(`  ${description}`));

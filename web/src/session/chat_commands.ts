@@ -2,6 +2,7 @@
 import { commandHelp } from "../../../src/features/chat_commands/command_help.ts";
 import type { CallVerb } from "../../../src/features/verb_types.ts";
 import { runSetting, settingCommand } from "../../../src/features/chat_commands/setting_command.ts";
+import { NONE_QUEUED, type Withdrawn } from "../../../src/features/chat_commands/stop_turn.ts";
 import { runUndo, undoCommand } from "../../../src/features/chat_commands/undo_command.ts";
 
 /** Commands that are one verb. */
@@ -11,6 +12,14 @@ const VERBS = {
   "/pause": "session.pause",
   "/resume": "session.resume",
 } as const;
+
+/** What commands do to the page. */
+export interface PageActs {
+  /** Cancels the turn. */
+  stop(): Promise<void>;
+  /** Puts messages that were taken back into the composer. */
+  giveBack(messages: readonly Withdrawn[]): void;
+}
 
 /** What came of a line that was typed. */
 export type Typed =
@@ -22,18 +31,23 @@ export type Typed =
 /**
  * Carries out a line that begins with a slash.
  *
- * @param stop cancels the turn
  * @throws as the verbs, for a command that there is not
  */
 export async function runTyped(
   line: string,
   session_id: string,
   call: CallVerb,
-  stop: () => Promise<void>,
+  acts: PageActs,
 ): Promise<Typed> {
   const word = line.trim();
   if (word === "/cancel") {
-    await stop();
+    await acts.stop();
+    return {};
+  }
+  if (word === "/withdraw") {
+    const { messages } = await call("session.withdraw", { session_id });
+    if (messages.length === 0) return { said: NONE_QUEUED };
+    acts.giveBack(messages);
     return {};
   }
   if (word === "/compact") {

@@ -10,6 +10,7 @@ import { Button } from "../ui/button.tsx";
 import { AttachedList, toSend, useAttached } from "./attached.tsx";
 import { SettingsButton } from "./configure.tsx";
 import { APPLE, enter_sends, isSend, SendKey } from "./send_key.tsx";
+import type { PageActs } from "./chat_commands.ts";
 import type { SessionStore } from "./store.ts";
 
 interface ComposerProps {
@@ -51,9 +52,15 @@ export function Composer({ store, input, onSent }: ComposerProps) {
     const sent = await app.attempt(async () => {
       said.value = "";
       const typed = message.startsWith("/")
-        ? await runTyped(message, session_id, app.client, () => {
-          write("");
-          return stop();
+        ? await runTyped(message, session_id, app.client, {
+          stop() {
+            write("");
+            return stop();
+          },
+          giveBack(messages) {
+            write("");
+            store.giveBack(messages);
+          },
         })
         : { text: message };
       if (!("text" in typed)) {
@@ -177,12 +184,12 @@ async function runTyped(
   line: string,
   session_id: string,
   client: Client,
-  stop: () => Promise<void>,
+  acts: PageActs,
 ) {
   await client.whenTrusted();
   const commands = await import("./chat_commands.ts");
   const call: CallVerb = (name, params) => client.ask(name, params);
-  return await commands.runTyped(line, session_id, call, stop);
+  return await commands.runTyped(line, session_id, call, acts);
 }
 
 /** Drafts outlive the tab that they were written in. */

@@ -8,7 +8,7 @@ import { Boundary } from "../ui/boundary.tsx";
 import { Markdown } from "../ui/markdown.tsx";
 import { duration } from "../format.ts";
 import type { Block } from "./blocks.ts";
-import type { NoteItem, ThoughtItem } from "../../../src/session/view.ts";
+import type { NoteItem, ThoughtItem, UserItem } from "../../../src/session/view.ts";
 import { noteText, questionText } from "./item_text.ts";
 import { Pictures } from "./pictures.tsx";
 import { MessageActions, UndoRewind } from "./rewind.tsx";
@@ -58,11 +58,13 @@ function RowBody({ row, revision, store }: RowProps) {
         <div class="asked-row">
           <div
             class={item.waits ? "asked waits" : "asked"}
-            title={item.waits ? "The model has not seen it yet" : undefined}
+            title={item.waits ? waitsFor(item) : undefined}
             data-role="user"
           >
             <span class="visually-hidden">You:</span>
-            {item.waits && <span class="asked-waits">Queued</span>}
+            {item.waits && (
+              <span class="asked-waits">{item.delivery === "steer" ? "Steers" : "Queued"}</span>
+            )}
             <p dir="auto">{item.text}</p>
             <Pictures attachments={item.attachments} store={store} />
           </div>
@@ -84,6 +86,12 @@ function RowBody({ row, revision, store }: RowProps) {
         </p>
       );
   }
+}
+
+function waitsFor({ delivery }: UserItem): string {
+  return delivery === "steer"
+    ? "The model reads it at its next step"
+    : "The model reads it in the next turn";
 }
 
 interface ThoughtProps {

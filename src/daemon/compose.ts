@@ -49,7 +49,8 @@ async function compose(options: RuntimeOptions, where?: DaemonOptions) {
   cleanup.use(prepareDescriptors());
   ensurePrivateDir(paths.home);
   const { state_db_there } = checkPrivateFiles(paths);
-  const lock = await takeLock(paths.lock);
+  const lock = await takeLock(paths.lock) ??
+    await (await import("./left_lock.ts")).takeLeftLock(paths);
   if (lock === undefined) throw new AlreadyRunning(`${paths.lock} is held by another process`);
   cleanup.defer(() => lock.release());
 

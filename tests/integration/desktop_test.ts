@@ -9,6 +9,7 @@ import { join } from "@std/path";
 import { findDaemon, letGo } from "../../src/client/daemon_handle.ts";
 import type { Discovery } from "../../src/protocol/discovery.ts";
 import { Desktop, type DesktopWindow, Display, no_display, sidecarAt } from "../support/desktop.ts";
+import { killKeepers } from "../support/port_keeper.ts";
 import { until } from "../support/scripted.ts";
 import { can_run_svc, gone, Place } from "../support/svc.ts";
 import { appBuilt } from "../support/web.ts";
@@ -102,12 +103,30 @@ Deno.test({
 });
 
 Deno.test({
-  name: "a sidecar that is restarted from outside: the window goes over to its successor",
+  name: "a sidecar that is restarted from outside: the window comes back by itself",
+  ignore: no_display || Deno.build.os !== "linux",
+  async fn() {
+    await using place = new Place();
+    await withDesktop(place, async (window, desktop) => {
+      await window.shows("Bundled daemon");
+      assertEquals((await place.svc(["serve", "restart"])).code, 0);
+      await window.shows("Connected (external)");
+      await window.close();
+      assertEquals(await desktop.ended(), 0, await desktop.said);
+      // It is no child of the shell's, and stays.
+      assertEquals((await place.svc(["serve", "--status"])).code, 0);
+    });
+  },
+});
+
+Deno.test({
+  name: "a sidecar that is restarted at another port: the window goes over to its successor",
   ignore: no_display,
   async fn() {
     await using place = new Place();
     await withDesktop(place, async (window, desktop) => {
       await window.shows("Bundled daemon");
+      await killKeepers(place);
       assertEquals((await place.svc(["serve", "restart"])).code, 0);
       const { port } = place.discovery();
       const successor = await desktop.window(`http://127.0.0.1:${port}/`);

@@ -4,9 +4,10 @@ import { join } from "@std/path";
 import { toText } from "@std/streams";
 import { type History, writeHistory, writeIndex, writeSession } from "../support/histories.ts";
 import { firstLine } from "../support/processes.ts";
+import { killKeepers } from "../support/port_keeper.ts";
 import { hasProgram } from "../support/programs.ts";
 import { until } from "../support/scripted.ts";
-import { can_run_svc, Daemon, Place, svcCommand } from "../support/svc.ts";
+import { can_run_svc, Daemon, gone, Place, svcCommand } from "../support/svc.ts";
 
 const ignore = !can_run_svc || Deno.build.os !== "linux";
 const SESSIONS = 300;
@@ -72,7 +73,11 @@ Deno.test({
       const health = await daemon.http("GET", "/v1/health");
       assertEquals(health.json.sessions, open(histories).length);
       await use(daemon);
-      await daemon.stop();
+      const stopped = daemon.stop();
+      assert(await gone(daemon.pid));
+      // strace follows what keeps the port, too.
+      await killKeepers(place);
+      await stopped;
       const lines = Deno.readTextFileSync(trace);
       const named = histories.filter(({ id }) => lines.includes(id)).map(({ id }) => id);
       return { named, index: lines.includes("sessions-index.json") };

@@ -64,7 +64,7 @@ Deno.test({
     await shows(/› first/);
     await it.call("tui.press_key", { text: "second" });
     await it.call("tui.press_key", { key: "enter" });
-    await shows(/› \(queued\) second/);
+    await shows(/› \(steers\) second/);
     go_on();
     await shows(/› second[^]*Both\./);
   },

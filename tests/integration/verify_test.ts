@@ -221,16 +221,19 @@ async function written(path: string): Promise<void> {
   await until(async () => (await Deno.readTextFile(path).catch(() => "")).endsWith("\n"));
 }
 
-/** Resolves when a process has no children. */
+/** Resolves when a daemon has no children but the keeper of its port. */
 async function noChildren(pid: number): Promise<void> {
+  const isKeeper = (child: string) =>
+    Deno.readTextFileSync(`/proc/${child}/cmdline`).includes("svc-port");
   await until(() => {
     const tasks = [...Deno.readDirSync(`/proc/${pid}/task`)];
     try {
-      return tasks.every(({ name }) =>
-        Deno.readTextFileSync(`/proc/${pid}/task/${name}/children`).trim() === ""
-      );
+      return tasks.every(({ name }) => {
+        const children = Deno.readTextFileSync(`/proc/${pid}/task/${name}/children`).trim();
+        return children === "" || children.split(" ").every(isKeeper);
+      });
     } catch {
-      // A thread has ended meanwhile.
+      // A thread or a child has ended meanwhile.
       return false;
     }
   });

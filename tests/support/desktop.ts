@@ -6,6 +6,7 @@ import { chromiumPath } from "./browser.ts";
 import { noted } from "./lacking.ts";
 import { granted } from "./permissions.ts";
 import { firstLine } from "./processes.ts";
+import { killKeepers } from "./port_keeper.ts";
 import { processesWith, until } from "./scripted.ts";
 import { can_run_svc, type Place, svcCommand } from "./svc.ts";
 
@@ -124,6 +125,7 @@ export class Desktop implements AsyncDisposable {
     await this.ended();
     await this.said;
     for (const window of this.#windows) await window[Symbol.asyncDispose]();
+    await killKeepers(this.place);
     // What a shell that was killed has left is still at work in the place.
     await until(() => processesWith(this.place.home).length === 0, "the browser's end");
   }

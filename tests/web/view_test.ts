@@ -72,7 +72,7 @@ Deno.test({
     await box.press("Enter");
     const both = "and at that\n\nand there";
     await app.holds(`document.querySelector('#message').value === ${JSON.stringify(both)}`, "both");
-    assertEquals(await waiting.count(), 0);
+    await waiting.first().waitFor({ state: "detached" });
     await it.send("and here");
     await waiting.getByText("and here").waitFor();
     await box.fill("look at this");

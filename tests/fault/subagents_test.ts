@@ -11,6 +11,7 @@ import { UNKNOWN_OUTCOME } from "../../src/agent/calls.ts";
 import type { SessionEvent } from "../../src/protocol/events.ts";
 import { decodeRecord } from "../../src/session/record.ts";
 import { applyToState, emptyState } from "../../src/session/state.ts";
+import { isUnknown } from "../support/cut_model.ts";
 import { type Answer, saidIn, type Scripted, startOpenAiServer } from "../support/model_servers.ts";
 import { granted } from "../support/permissions.ts";
 import { Random } from "../support/random.ts";
@@ -162,7 +163,7 @@ function checkEffects(events: SessionEvent[], written: string) {
     if (type !== "session.tool_completed") continue;
     const { call_id, tool, output } = data;
     if (tool !== "agent") {
-      if (output === UNKNOWN_OUTCOME) counts.unknown++;
+      if (isUnknown(output)) counts.unknown++;
       continue;
     }
     results.set(call_id, [...results.get(call_id) ?? [], output]);

@@ -154,7 +154,7 @@ const isLeftOut = (output: string) => /left out/.test(output) && /read_earlier/.
 
 /** What a call may have given. */
 function resultsOf(call_id: string): RegExp[] {
-  const unknown = new RegExp(`^(?:done\\n\\[)?${UNKNOWN_OUTCOME.replaceAll(";", ";")}\\]?$`);
+  const unknown = new RegExp(`^(?:done\\n\\[)?${UNKNOWN_OUTCOME}\\]?$`);
   if (call_id.startsWith("call_read")) return [new RegExp(READ_LINE)];
   if (call_id.startsWith("call_ask")) {
     return Object.values(QUESTION).map((it) => new RegExp(`^${it}`));

@@ -5,6 +5,7 @@
 import { attacksBy, type Loot, lootOf, once, Stage } from "./kit.ts";
 
 const attack = attacksBy("model");
+const TRIES = 3;
 
 /** How a session reads what only the person may. */
 async function read(stage: Stage, session_id: string): Promise<Loot> {
@@ -19,7 +20,23 @@ async function read(stage: Stage, session_id: string): Promise<Loot> {
  * @param left how much its daemon may have at first, as an expression of the shell
  */
 async function withoutRoom(limit: string, left: (pid: number) => string): Promise<Loot> {
-  await using stage = await Stage.open();
+  for (let tries = 1;; tries++) {
+    await using stage = await Stage.open();
+    try {
+      return await withoutRoomOn(stage, limit, left);
+    } catch (error) {
+      // A daemon whose own stack lacked the room is gone, and has run nothing.
+      const status = await stage.victim.sh(`cat /proc/${stage.daemon.pid}/status`);
+      if (tries === TRIES || /^State:\s*[^Z\s]/m.test(status)) throw error;
+    }
+  }
+}
+
+async function withoutRoomOn(
+  stage: Stage,
+  limit: string,
+  left: (pid: number) => string,
+): Promise<Loot> {
   const { victim, daemon: { pid } } = stage;
   const session_id = await stage.session(stage.workdir("project"));
   const usual = await victim.sh(`prlimit --pid ${pid} --${limit} --noheadings --output=SOFT`);

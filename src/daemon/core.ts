@@ -8,7 +8,7 @@ import type { Discovery } from "../protocol/discovery.ts";
 import { SvcError } from "../protocol/errors.ts";
 import { VERSION } from "../protocol/version.ts";
 import { Hub } from "../session/hub.ts";
-import { type Ids, isMissionTitle, isWorkTitle } from "../session/ids.ts";
+import { type Ids, isWorkTitle } from "../session/ids.ts";
 import type { Dispatcher } from "../verbs/define.ts";
 import { givenOf, migrationsOf, type OpenFeatures } from "../verbs/feature.ts";
 import type { Host } from "../verbs/host.ts";
@@ -94,8 +94,8 @@ export function makeCore(parts: CoreParts): Core {
       // Agents keep their own conversations.
       if (features().agents.some((it) => it.answers(model))) return false;
       const { continue: mode } = config().agent;
-      // A mission has its turns go on, and nobody is asked; a task starts again.
-      if (isWorkTitle(title)) return isMissionTitle(title) && mode !== "never" && after !== "asked";
+      // A mission or a task has its turns go on, and nobody is asked.
+      if (isWorkTitle(title)) return mode !== "never" && after !== "asked";
       if (after === "asked") return mode !== "never";
       return mode === "always" || (mode === undefined && after !== "crash");
     },

@@ -13,11 +13,6 @@ export function isWorkTitle(title: string): boolean {
   return /^(?:task t|mission m)-[0-9A-Z]{26}(?: |$)/.test(title);
 }
 
-/** Whether a title is that of a mission's session. */
-export function isMissionTitle(title: string): boolean {
-  return isWorkTitle(title) && title.startsWith("mission ");
-}
-
 /**
  * Makes a title from a text's first line with letters or digits, without hidden characters.
  *

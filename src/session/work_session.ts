@@ -24,6 +24,8 @@ export interface WorkSessionOptions extends CreateOptions {
   onEvent?(event: Published): void;
 }
 
+export type AdoptOptions = Pick<WorkSessionOptions, "title" | "deadline_at" | "onEvent">;
+
 export class WorkSession {
   readonly #session: Session;
   readonly #parts: WorkSessionParts;
@@ -61,10 +63,11 @@ export class WorkSession {
   static async adopt(
     parts: WorkSessionParts,
     session_id: string,
-    { title, onEvent }: Pick<WorkSessionOptions, "title" | "onEvent">,
+    { title, deadline_at, onEvent }: AdoptOptions,
   ): Promise<WorkSession | undefined> {
     const session = await parts.hub.get(session_id).catch(() => undefined);
     if (session === undefined || session.final || session.state.title !== title) return undefined;
+    session.deadline_at = deadline_at;
     return new WorkSession(session, parts, { onEvent });
   }
 
@@ -87,6 +90,19 @@ export class WorkSession {
     if (last?.stop_reason !== "ok") return undefined;
     turn.resolve(last);
     return { turn: turn.promise };
+  }
+
+  /** Returns the ends of its turns so far, the oldest first. */
+  async turns(): Promise<TurnResult[]> {
+    const turns: TurnResult[] = [];
+    for await (const { type, data } of this.#session.journal.read(0)) {
+      if (type === "turn.completed") turns.push(data);
+    }
+    return turns;
+  }
+
+  get workdir(): string {
+    return this.#session.state.workdir;
   }
 
   /** Leaves the session to the next daemon, at a safe point of its turn. Never rejects. */

@@ -39,6 +39,8 @@ async function withoutRoomOn(
 ): Promise<Loot> {
   const { victim, daemon: { pid } } = stage;
   const session_id = await stage.session(stage.workdir("project"));
+  // What the daemon itself needs of its stack grows with its first turn.
+  await stage.turn(session_id, "hello");
   const usual = await victim.sh(`prlimit --pid ${pid} --${limit} --noheadings --output=SOFT`);
   await victim.sh(`prlimit --pid ${pid} --${limit}=$((${left(pid)})):`);
   const first = await stage.run(session_id, `run cat ${stage.secret_file}`);

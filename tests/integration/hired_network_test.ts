@@ -65,6 +65,7 @@ async function look(
       task_id: "t-01",
       hired: true,
       signal: new AbortController().signal,
+      leaving: new AbortController().signal,
       attempt: 1,
       canary: "svc-canary-0",
       note() {},

@@ -97,10 +97,11 @@ Deno.test({
 });
 
 Deno.test({
-  name: "a task that a crash cut off is run again and ends once",
+  name: "a task that a crash cut off is run again and ends once, if its turn may not go on",
   ignore,
   async fn() {
     await using place = new Place();
+    place.configure(`[agent]\ncontinue = "never"\n`);
     const first = await place.serve();
     const workdir = place.mkdir("w");
     // What the crash leaves behind waits until the place is removed, and writes nothing.
@@ -134,6 +135,7 @@ Deno.test({
   ignore,
   async fn() {
     await using place = new Place();
+    place.configure(`[agent]\ncontinue = "never"\n`);
     const workdir = place.mkdir("w");
     let daemon = await place.serve();
     const id = await enqueue(daemon, workdir, "run echo x >> begun; sleep 30", { max_attempts: 2 });
@@ -184,6 +186,7 @@ Deno.test({
   ignore,
   async fn() {
     await using place = new Place();
+    place.configure(`[agent]\ncontinue = "never"\n`);
     const first = await place.serve();
     const workdir = place.mkdir("w");
     const id = await enqueue(first, workdir, "run echo x > begun; [ -e go ] || sleep 60; echo ok");

@@ -178,6 +178,11 @@ const PAGES: Record<string, Page> = {
   "docs/how-to/undo.md": {
     answers: [{ calls: [{ name: "write_file", args: { path: "a.txt", content: "new\n" } }] }],
     prepare: with_session,
+    not_run: [
+      [/undo-file /, "only what a turn has changed: undo_file_test.ts"],
+      [/rewind .* --(keep|force)/, "only what others have changed: rewind_choice_test.ts"],
+      [/ --worktree/, "in a repository: fork_worktree_test.ts"],
+    ],
   },
   "docs/reference/api.md": {
     instead: (it) => [

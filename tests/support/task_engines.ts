@@ -7,7 +7,7 @@ import type { CallbackTarget } from "../../src/features/tasks/callback_store.ts"
 import type { Deliver } from "../../src/features/tasks/callbacks.ts";
 import type { TaskEngine } from "../../src/features/tasks/engine.ts";
 import { ExecutorRegistry } from "../../src/features/tasks/executors/registry.ts";
-import { openTaskEngine } from "../../src/features/tasks/local_engine.ts";
+import { openTaskEngine, recoverTasks } from "../../src/features/tasks/local_engine.ts";
 import { RestateTaskEngine } from "../../src/features/tasks/restate/engine.ts";
 import { Ingress } from "../../src/features/tasks/restate/ingress.ts";
 import type { RestateWorker } from "../../src/features/tasks/restate/worker.ts";
@@ -172,6 +172,7 @@ export class LocalBench extends EngineBench {
   async open(): Promise<void> {
     const { executors, log, workers, artifacts, deliver } = this;
     const db = await openTestDb(this.#path);
+    recoverTasks(db, { log });
     this.engine = openTaskEngine(db, {
       executors,
       log,

@@ -5,6 +5,7 @@ import { messageOf } from "../../protocol/errors.ts";
 import type { Log } from "../../os/log.ts";
 import { type Clock, pause } from "../../base/clock.ts";
 import type { ExecutorRegistry } from "./executors/registry.ts";
+import { Leaving } from "./leaving.ts";
 import { LOST, type Outcome, type Settlement, type StartedTask } from "./lifecycle.ts";
 import { newCanary } from "../../agent/critic.ts";
 import { type ArtifactSink, keepArtifact } from "./artifacts.ts";
@@ -18,6 +19,8 @@ export interface AttemptRecords {
    */
   settle(settlement: Settlement, now: number): Promise<TaskRecord | void>;
   log(at: string, task_id: string, event: string, detail: string): void | Promise<void>;
+  /** Stores how far a queued task is; absent if another attempt begins anew. */
+  keepWork?(task_id: string, work: string): Promise<void>;
 }
 
 interface AttemptsParts {
@@ -43,6 +46,8 @@ export interface Attempt {
   readonly kept: Artifact[];
   readonly texts: string[];
   readonly stop: AbortController;
+  /** Fires when it can leave its work to the next daemon. */
+  readonly leave: AbortController;
   /**
    * Resolves when the task's outcome is recorded, whether or not the executor has ended; with the
    * record, if it is at hand.
@@ -54,6 +59,7 @@ export interface Attempt {
   released: boolean;
 }
 
+const RETURNED: Outcome = { kind: "returned", reason: "the daemon stopped" };
 export const BACKOFF_MAX_MS = 60_000;
 const BACKOFF_MIN_MS = 1_000;
 export const WRITE_AGAIN_MS = 2_000;
@@ -90,6 +96,7 @@ export class Attempts {
       kept: [],
       texts: [],
       stop: new AbortController(),
+      leave: new AbortController(),
       settled: Promise.withResolvers(),
       ended: Promise.resolve(),
       released: false,
@@ -119,19 +126,20 @@ export class Attempts {
   }
 
   /**
-   * Lets executors finish for `grace_ms`, then aborts them: queued tasks go back to the queue,
-   * others fail. Aborted ones have another {@linkcode STOP_GRACE_MS}; afterwards nothing is
-   * recorded.
+   * Lets executors finish for `grace_ms`, or leave their work, then aborts them: queued tasks go back
+   * to the queue, others fail. Aborted ones have another {@linkcode STOP_GRACE_MS}; afterwards nothing
+   * is recorded.
    */
   async close(grace_ms: number): Promise<void> {
     const running = [...this.#running.values()];
+    if (this.#parts.records.keepWork !== undefined) {
+      for (const { queued, leave } of running) if (queued) leave.abort(new Leaving(grace_ms));
+    }
     if (grace_ms > 0) await this.#within(Promise.all(running.map((it) => it.ended)), grace_ms);
     await Promise.all([...this.#running.values()].map((attempt) =>
       this.end(
         attempt,
-        attempt.queued
-          ? { kind: "returned", reason: "the daemon stopped" }
-          : { kind: "failed", error: LOST },
+        attempt.queued ? RETURNED : { kind: "failed", error: LOST },
       )
     ));
     // An outcome that is being written has no second attempt.
@@ -148,8 +156,9 @@ export class Attempts {
 
   /** Never rejects. */
   async #carryOut(attempt: Attempt): Promise<void> {
-    const { task: { id, request, hired, attempt: number, timeout_ms }, stop, onNote, kept, texts } =
-      attempt;
+    const { task, queued, stop, leave, onNote, kept, texts } = attempt;
+    const { id, request, hired, attempt: number, timeout_ms, left } = task;
+    const { keepWork } = this.#parts.records;
     const deadline_at = timeout_ms && this.#parts.clock.now() + timeout_ms;
     const { task_type } = request;
     const canary = newCanary();
@@ -165,6 +174,9 @@ export class Attempts {
         deadline_at,
         attempt: number,
         canary,
+        left,
+        leaving: leave.signal,
+        keepWork: queued ? keepWork && ((work) => keepWork(id, work)) : undefined,
         note: (text) => {
           void this.#note(id, text);
           onNote?.(text);
@@ -189,7 +201,8 @@ export class Attempts {
     return kept;
   }
 
-  #failure({ task: { attempt, max_attempts }, kept }: Attempt, thrown: unknown): Outcome {
+  #failure({ task: { attempt, max_attempts }, kept, leave }: Attempt, thrown: unknown): Outcome {
+    if (thrown instanceof Leaving && thrown === leave.signal.reason) return RETURNED;
     const message = messageOf(thrown);
     const extras = extrasJson({ artifacts: kept });
     if (!(thrown instanceof RetryableError)) return { kind: "failed", error: message, extras };

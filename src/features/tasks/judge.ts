@@ -25,7 +25,7 @@ export function isCriticised(media_type: string): boolean {
 
 /** Returns the outcome. @throws {Error} without a deliverable, which is a bug in the executor. */
 export function judge({ task_type, deliverable, artifacts, texts, canary }: Judged): Outcome {
-  const { summary, size, verification, usage, known_hosts = [] } = deliverable ?? {};
+  const { summary, size, verification, usage, known_hosts = [], canaries = [] } = deliverable ?? {};
   if (typeof summary !== "string" || !Number.isSafeInteger(size)) {
     throw new Error(`the executor of ${task_type} returned neither a summary nor an error`);
   }
@@ -34,7 +34,10 @@ export function judge({ task_type, deliverable, artifacts, texts, canary }: Judg
   if (unmet !== undefined) {
     return { kind: "failed", error: `not met: ${unmet.criterion}: ${unmet.evidence}`, extras };
   }
-  const options: CriticOptions = { canaries: [canary], known_hosts: new Set(known_hosts) };
+  const options: CriticOptions = {
+    canaries: [canary, ...canaries],
+    known_hosts: new Set(known_hosts),
+  };
   for (const text of [summary, ...texts]) {
     const finding = criticise(text, options);
     if (finding === undefined) continue;

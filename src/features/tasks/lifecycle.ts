@@ -15,6 +15,8 @@ export interface StartedTask {
   attempt: number;
   max_attempts: number;
   timeout_ms?: number;
+  /** See {@linkcode TaskContext.left}. */
+  left?: string;
 }
 
 export type Outcome =

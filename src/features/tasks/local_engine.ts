@@ -24,7 +24,7 @@ import { GroupCommit } from "./group_commit.ts";
 import type { NewTask } from "./lifecycle.ts";
 import { Pruning } from "./pruning.ts";
 import type { Quota } from "./quota.ts";
-import { TaskStore } from "./store.ts";
+import { type LeftTask, TaskStore } from "./store.ts";
 import {
   KEEP_TASKS,
   MAX_ATTEMPTS,
@@ -56,8 +56,24 @@ type Begun = { attempt: Attempt; earlier?: undefined } | {
 };
 
 /**
- * Opens the engine on the state database, and closes that with itself. Tasks that an earlier daemon
- * left running are queued again or fail: the daemon's lock excludes other processes.
+ * Settles the tasks that an earlier daemon left running: they are queued again or fail, as the
+ * daemon's lock excludes other processes.
+ *
+ * @returns the tasks that go on where they were
+ */
+export function recoverTasks(
+  db: DatabaseSync,
+  { log, clock = SYSTEM_CLOCK }: Pick<TaskEngineParts, "log" | "clock">,
+): LeftTask[] {
+  const store = new TaskStore(db);
+  const lost = store.recover(clock.now());
+  if (lost > 0) log.warn("tasks were running when the daemon stopped", { tasks: lost });
+  return store.left();
+}
+
+/**
+ * Opens the engine on the state database, and closes that with itself. No task of it may be running;
+ * see {@linkcode recoverTasks}.
  */
 export function openTaskEngine(
   db: DatabaseSync,
@@ -99,6 +115,7 @@ export class LocalTaskEngine implements TaskEngine {
         settle: (settlement, now) =>
           this.#commits.add(() => store.settle([settlement], now), ([record]) => record),
         log: (...line) => store.log(...line),
+        keepWork: (...work) => this.#commits.add(() => store.keepWork(...work), () => {}),
       },
       executors,
       log,
@@ -127,8 +144,6 @@ export class LocalTaskEngine implements TaskEngine {
     });
     this.#workers = Number(store.setting("workers") ?? workers);
     this.#paused = store.setting("paused") === "true";
-    const lost = store.recover(clock.now());
-    if (lost > 0) log.warn("tasks were running when the daemon stopped", { tasks: lost });
     this.#pruning.prune();
     this.#pump();
     this.#callbacks.pump();
@@ -291,6 +306,7 @@ export class LocalTaskEngine implements TaskEngine {
   // ── steering ─────────────────────────────────────────────────────────────────────────────────
 
   async cancel(id: string): Promise<TaskRecord> {
+    const [left] = this.#open().left(id);
     if (!this.#open().cancel(id, this.#clock.now())) {
       const record = this.get(id);
       if (record.cancelled) return record;
@@ -300,6 +316,7 @@ export class LocalTaskEngine implements TaskEngine {
     this.#callbacks.pump();
     const record = this.get(id);
     await this.#attempts.cancel(id);
+    if (left !== undefined) await this.#executors.get(left.task_type).drop?.(id, left.work);
     return record;
   }
 

@@ -7,7 +7,12 @@ import { SvcError } from "../../protocol/errors.ts";
 import { openTestDb } from "../../../tests/support/state_db.ts";
 import { LocalArtifacts } from "./artifacts.ts";
 import { STOP_GRACE_MS } from "./attempts.ts";
-import { type LocalTaskEngine, openTaskEngine, type TaskEngineParts } from "./local_engine.ts";
+import {
+  type LocalTaskEngine,
+  openTaskEngine,
+  recoverTasks,
+  type TaskEngineParts,
+} from "./local_engine.ts";
 import { ExecutorRegistry } from "./executors/registry.ts";
 import { type Deliverable, RetryableError, type TaskContext, type TaskRequest } from "./task.ts";
 
@@ -32,6 +37,10 @@ class Bench implements AsyncDisposable {
   /** Whether executors stop when they are told to. */
   obedient = true;
   engine!: LocalTaskEngine;
+  /** The tasks that go on after the last start. */
+  left: string[] = [];
+  /** What was dropped. */
+  readonly dropped: string[] = [];
 
   static async open(parts: Partial<TaskEngineParts> = {}): Promise<Bench> {
     const bench = new Bench();
@@ -44,11 +53,14 @@ class Bench implements AsyncDisposable {
     const executors = new ExecutorRegistry([{
       task_type: "manual",
       run: (request, context) => this.#hold(request, context),
+      drop: (task_id, left) => Promise.resolve(void this.dropped.push(`${task_id} ${left}`)),
     }, {
       task_type: "echo",
       run: ({ description = "" }) => Promise.resolve({ summary: description, size: 1 }),
     }]);
-    this.engine = openTaskEngine(await openTestDb(this.path), {
+    const db = await openTestDb(this.path);
+    this.left = recoverTasks(db, this).map(({ work }) => work);
+    this.engine = openTaskEngine(db, {
       executors,
       log,
       workers: 2,
@@ -609,5 +621,58 @@ Deno.test({
     for (let n = 0; n < 50 && told.length < 6; n++) await settle();
     await settle();
     assertEquals(bench.events(second.id).at(-1), "callback");
+  },
+});
+
+Deno.test({
+  name:
+    "what an attempt kept is given to the next one, over a crash and a stop, until the task ends",
+  ignore,
+  async fn() {
+    await using bench = await Bench.open();
+    const id = await bench.enqueue();
+    const waits = bench.engine.run({ task_type: "manual", description: "x" });
+    await settle();
+    const [queued, waited_for] = bench.held;
+    assertEquals([queued.left, waited_for.keepWork], [undefined, undefined]);
+    await queued.keepWork!("one");
+    await queued.keepWork!("two");
+    await bench.crash();
+    await waits;
+    assertEquals(bench.left, ["two"]);
+    const again = bench.held[0];
+    assertEquals(again.left, "two");
+
+    again.leaving.addEventListener("abort", () => again.fail(again.leaving.reason));
+    await bench.engine.close(60_000);
+    assertEquals(again.signal.aborted, false, "it left by itself");
+    bench.held.length = 0;
+    await bench.start();
+    await settle();
+    assertEquals(bench.left, ["two"]);
+    assertEquals([bench.held[0].left, bench.held[0].attempt], ["two", 2]);
+    bench.held[0].finish();
+    await settle();
+    assertEquals(bench.engine.get(id).status, "completed");
+    await bench.crash();
+    assertEquals(bench.left, []);
+  },
+});
+
+Deno.test({
+  name: "a task that is cancelled before its next attempt has its work dropped",
+  ignore,
+  async fn() {
+    await using bench = await Bench.open();
+    const id = await bench.enqueue();
+    await bench.held[0].keepWork!("work");
+    bench.engine.pause();
+    await bench.crash();
+    assertEquals(bench.held, []);
+    await bench.engine.cancel(id);
+    assertEquals(bench.dropped, [`${id} work`]);
+    const other = await bench.enqueue();
+    await bench.engine.cancel(other);
+    assertEquals(bench.dropped.length, 1, "one without work has nothing to drop");
   },
 });

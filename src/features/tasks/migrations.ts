@@ -84,4 +84,7 @@ export const MIGRATIONS: readonly Migration[] = [
     WHERE status = 'queued' AND not_before = 0;
   CREATE INDEX IF NOT EXISTS tasks_waiting ON tasks (not_before)
     WHERE status = 'queued' AND not_before > 0;`,
+  // How far a task is, for the next daemon.
+  `ALTER TABLE tasks ADD COLUMN work TEXT;
+  CREATE INDEX IF NOT EXISTS tasks_with_work ON tasks (id) WHERE work IS NOT NULL;`,
 ];

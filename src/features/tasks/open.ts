@@ -2,7 +2,7 @@
 import { join } from "@std/path";
 import { sha256Hex } from "../../base/sha256.ts";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
-import { ensurePrivateDir } from "../../os/files.ts";
+import { ensurePrivateDir, readDirIfAny } from "../../os/files.ts";
 import { personsPrograms } from "../../os/own_programs.ts";
 import { isWithin } from "../../os/paths.ts";
 import { removeTree } from "../../os/remove_tree.ts";
@@ -13,13 +13,14 @@ import type { DeployTarget } from "../tool_servers/deploy_target.ts";
 import type { Deliver } from "./callbacks.ts";
 import type { TaskEngine } from "./engine.ts";
 import type { CodeParts } from "./executors/code/executor.ts";
+import { readWork } from "./executors/code/work.ts";
 import { lazyExecutor } from "./executors/lazy.ts";
 import { ExecutorRegistry } from "./executors/registry.ts";
 import type { ResearchParts } from "./executors/research/executor.ts";
 import { SEARCH } from "../web_search/config.ts";
 import { RetryableError } from "./task.ts";
 import { TASKS } from "./config.ts";
-import { openTaskEngine } from "./local_engine.ts";
+import { openTaskEngine, recoverTasks } from "./local_engine.ts";
 import type { WorkerStep } from "./restate/runs.ts";
 import { type CheckParts, checkRunner } from "../missions/check_runner.ts";
 import type { Config } from "../../config/config.ts";
@@ -68,10 +69,10 @@ export async function openTasks(host: Host, needs: TaskNeeds): Promise<TaskEngin
   const key = restate_key_env === undefined ? undefined : host.env(restate_key_env);
   if (key) host.log.mask(key);
   const parts = { ...host, ...needs, units: await host.units() };
+  const { engine } = parts.config().of(TASKS);
+  if (engine === "local") return await openHere(parts);
   await endWorkSessions(parts, TITLE);
   const executors = await executorsOf(parts);
-  const { engine } = parts.config().of(TASKS);
-  if (engine === "local") return await openHere(parts, executors);
   const { openOnRestate } = await import("./restate/open.ts");
   const { reporter, worker, env, log, config, paths } = parts;
   return await openOnRestate({
@@ -86,10 +87,14 @@ export async function openTasks(host: Host, needs: TaskNeeds): Promise<TaskEngin
   });
 }
 
-async function openHere(parts: TaskParts, executors: ExecutorRegistry): Promise<TaskEngine> {
+async function openHere(parts: TaskParts): Promise<TaskEngine> {
   const { paths, log, config, reporter } = parts;
-  return openTaskEngine(await parts.openStateDb(), {
-    executors,
+  const db = await parts.openStateDb();
+  const left = recoverTasks(db, parts);
+  const sessions = left.map(({ work }) => readWork(work)?.session_id ?? "");
+  await endWorkSessions(parts, TITLE, new Set(sessions));
+  return openTaskEngine(db, {
+    executors: await executorsOf(parts, new Set(left.map(({ id }) => id))),
     log,
     workers: config().of(TASKS).workers,
     artifacts: new LocalArtifacts(paths.artifacts),
@@ -97,9 +102,13 @@ async function openHere(parts: TaskParts, executors: ExecutorRegistry): Promise<
   });
 }
 
-async function executorsOf(parts: TaskParts): Promise<ExecutorRegistry> {
+/** @param going_on the tasks whose directories are kept */
+async function executorsOf(
+  parts: TaskParts,
+  going_on: ReadonlySet<string> = new Set(),
+): Promise<ExecutorRegistry> {
   const { env } = parts;
-  const places = await TaskPlaces.open(parts);
+  const places = await TaskPlaces.open(parts, going_on);
   const egress = parts.openEgress;
   return new ExecutorRegistry([
     lazyExecutor("research", async () => {
@@ -167,10 +176,12 @@ function codeParts(parts: TaskParts, egress: CodeParts["egress"], places: TaskPl
     egress,
     sandbox,
     startSession: (options) => WorkSession.start(parts, options),
+    adoptSession: (session_id, options) => WorkSession.adopt(parts, session_id, options),
     openChecks: (workdir) => checkRunner(parts, workdir),
     workdir: (path, hired) => taskWorkdir(parts, path, hired),
     hidden: (workdir) => parts.scope(workdir).hidden,
     makePlace: (task_id) => places.make(task_id),
+    placeOf: (task_id) => places.of(task_id),
     model(id = models().defaultId()) {
       models().check(id);
       return { id, builtin: models().isBuiltin(id) };
@@ -211,18 +222,33 @@ class TaskPlaces {
     this.#artifacts = artifacts;
   }
 
-  static async open({ paths, env, log }: TaskParts): Promise<TaskPlaces> {
+  static async open(
+    { paths, env, log }: TaskParts,
+    going_on: ReadonlySet<string>,
+  ): Promise<TaskPlaces> {
     const name = `svc-tasks-${(await sha256Hex(paths.artifacts)).slice(0, 12)}`;
     const dir = join(env("TMPDIR") ?? "/tmp", name);
-    await removeTree(dir).catch((error) =>
-      log.warn("cannot remove the files of old tasks", { path: dir, error: messageOf(error) })
-    );
+    const remove = (path: string) =>
+      removeTree(path).catch((error) =>
+        log.warn("cannot remove the files of old tasks", { path, error: messageOf(error) })
+      );
+    if (going_on.size === 0) await remove(dir);
+    else {
+      for (const { name } of readDirIfAny(dir)) {
+        if (!going_on.has(name)) await remove(join(dir, name));
+      }
+    }
     return new TaskPlaces(dir, paths.artifacts);
   }
 
   scratch(): string {
     ensurePrivateDir(this.#dir);
     return this.#dir;
+  }
+
+  /** Returns the path of a task's directory. */
+  of(task_id: string): string {
+    return join(this.#dir, task_id);
   }
 
   async make(task_id: string): Promise<{ workdir: string; journal_root: string }> {

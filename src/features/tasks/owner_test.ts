@@ -61,6 +61,8 @@ Deno.test({
     before.close();
     const db = new DatabaseSync(path);
     db.exec(`DROP INDEX tasks_by_turn;
+      DROP INDEX tasks_with_work;
+      ALTER TABLE tasks DROP COLUMN work;
       ALTER TABLE tasks DROP COLUMN owner;
       ALTER TABLE memory DROP COLUMN written_by;
       ALTER TABLE memory DROP COLUMN approved;

@@ -13,6 +13,13 @@ import { bytesOf, type Quota, refusalOf, storedUsage } from "./quota.ts";
 import { after, type Step, type TaskState } from "./states.ts";
 import type { TaskLogEntry, TaskRecord, TaskStatus } from "./task.ts";
 
+/** A queued task, and how far an earlier attempt came. */
+export interface LeftTask {
+  id: string;
+  task_type: string;
+  work: string;
+}
+
 /** A task to be added, and what its owner may use. */
 export interface Arrival {
   task: NewTask;
@@ -168,6 +175,7 @@ export class TaskStore {
       attempt: state.attempts + 1,
       max_attempts: state.max_attempts,
       timeout_ms: row.timeout_ms === null ? undefined : row.timeout_ms as number,
+      left: row.work === null ? undefined : row.work as string,
     };
   }
 
@@ -177,7 +185,7 @@ export class TaskStore {
    */
   #oldestAfter(turn: Turn): Row | undefined {
     return this.#db.get(
-      `SELECT ${STATE}, request, timeout_ms, hired, ${TURN} AS turn
+      `SELECT ${STATE}, request, timeout_ms, hired, work, ${TURN} AS turn
        FROM tasks INDEXED BY tasks_by_turn
        WHERE status = 'queued' AND not_before = 0 AND ${TURN} > :turn
        ORDER BY ${TURN}, seq LIMIT 1`,
@@ -232,6 +240,24 @@ export class TaskStore {
     });
   }
 
+  /** Stores how far a running task is. */
+  keepWork(id: string, work: string): void {
+    this.#db.run("UPDATE tasks SET work = :work WHERE id = :id AND status = 'running'", {
+      id,
+      work,
+    });
+  }
+
+  /** Returns the tasks that go on with the work of an earlier attempt; of all, or the one. */
+  left(id?: string): LeftTask[] {
+    const rows = this.#db.all(
+      `SELECT id, task_type, work FROM tasks INDEXED BY tasks_with_work
+       WHERE work IS NOT NULL AND status = 'queued' AND id = coalesce(:id, id)`,
+      { id: id ?? null },
+    );
+    return rows as unknown as LeftTask[];
+  }
+
   #state(id: string): StoredState | undefined {
     const row = this.#db.get(`SELECT ${STATE} FROM tasks WHERE id = :id`, { id });
     return row && stateOf(row);
@@ -246,7 +272,8 @@ export class TaskStore {
     this.#db.run(
       `UPDATE tasks SET status = :status, attempts = :attempts, started_at = :started_at,
          completed_at = :completed_at, summary = :summary, size = :size, error = :error,
-         cancelled = :cancelled, extras = :extras, not_before = :not_before
+         cancelled = :cancelled, extras = :extras, not_before = :not_before,
+         work = iif(:status IN ('completed', 'failed'), NULL, work)
        WHERE seq = :seq`,
       { ...values, not_before, seq: task!.seq },
     );

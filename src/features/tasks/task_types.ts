@@ -30,6 +30,8 @@ export interface Deliverable {
   usage?: Record<string, unknown>;
   /** The hosts that were read; the deliverable may show their images. */
   known_hosts?: string[];
+  /** Canaries of earlier attempts, which prompts contained. */
+  canaries?: string[];
 }
 
 /** Timestamps are ISO 8601 in UTC. */
@@ -53,6 +55,18 @@ export interface TaskContext {
   readonly attempt: number;
   /** For prompts: a deliverable that contains it comes from a model that leaks them. */
   readonly canary: string;
+  /** How far an earlier attempt came that was cut off with its daemon; see `keepWork`. */
+  readonly left?: string;
+  /**
+   * Notes how far the attempt is, on disk, for an attempt of the next daemon. Undefined if another
+   * attempt begins anew: its client waits, or it may run on another machine.
+   */
+  readonly keepWork?: (work: string) => Promise<void>;
+  /**
+   * Fires when the daemon stops: an executor that keeps its work ends then, with the signal's reason.
+   * Never fires without `keepWork`.
+   */
+  readonly leaving: AbortSignal;
   /** Adds a line to the task's log. */
   note(text: string): void;
   /** Stores a file and shows it in the record. @throws when that fails. */
@@ -83,6 +97,8 @@ export interface Executor {
    * @throws {RetryableError} when another attempt may succeed; other errors fail the task
    */
   run(request: TaskRequest, context: TaskContext): Promise<Deliverable>;
+  /** Removes what a task has left that does not go on. Never rejects. */
+  drop?(task_id: string, left: string): Promise<void>;
 }
 
 export type TaskLogEntry = z.output<ReturnType<typeof taskLogEntrySchema>>;

@@ -15,11 +15,12 @@ const PATCH_MIB = 8;
 /** The state of a working tree, for comparison with a later one. */
 export class Snapshot {
   readonly #repo: Repo;
-  readonly #tree: string;
+  /** The name of its tree. */
+  readonly tree: string;
 
   private constructor(repo: Repo, tree: string) {
     this.#repo = repo;
-    this.#tree = tree;
+    this.tree = tree;
   }
 
   /** Takes a snapshot; undefined for a directory that is not a repository. */
@@ -38,13 +39,25 @@ export class Snapshot {
     return new Snapshot(repo, await writeTree(repo, signal));
   }
 
+  /** Opens an earlier snapshot; undefined if the repository no longer has it. */
+  static async open(
+    tree: string,
+    workdir: string,
+    sandbox: Sandbox,
+    signal: AbortSignal,
+  ): Promise<Snapshot | undefined> {
+    const repo = await openRepo(workdir, sandbox, signal);
+    const kind = await gitLine(repo, ["cat-file", "-t", tree], { signal }).catch(() => undefined);
+    return kind === "tree" ? new Snapshot(repo, tree) : undefined;
+  }
+
   /** Returns the changes since then. @throws {SvcError} payload_too_large for more than 8 MiB. */
   async changes(signal: AbortSignal): Promise<Changes> {
     const tree = await writeTree(this.#repo, signal);
     const diff = (format: string[], max_bytes?: number) =>
       git(
         this.#repo,
-        ["diff", "--no-color", "--no-ext-diff", "--no-textconv", ...format, this.#tree, tree],
+        ["diff", "--no-color", "--no-ext-diff", "--no-textconv", ...format, this.tree, tree],
         { signal, max_bytes },
       );
     const { stdout: names } = await diff(["--name-only", "-z"]);

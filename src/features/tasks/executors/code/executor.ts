@@ -12,7 +12,14 @@ import { identityOf } from "../../../../os/identity.ts";
 import type { Env } from "../../../../os/paths.ts";
 import { Semaphore } from "../../../../base/semaphore.ts";
 import type { TurnUsage } from "../../../../protocol/events.ts";
-import type { WorkSession, WorkSessionOptions } from "../../../../session/work_session.ts";
+import type { Published } from "../../../../session/subscription.ts";
+import type {
+  AdoptOptions,
+  TurnResult,
+  WorkSession,
+  WorkSessionOptions,
+} from "../../../../session/work_session.ts";
+import { Leaving } from "../../leaving.ts";
 import type {
   Deliverable,
   Effort,
@@ -25,12 +32,15 @@ import { textDeliverable } from "../deliverable.ts";
 import { Snapshot } from "./changes.ts";
 import { clone } from "./clone.ts";
 import { type CodeRequest, readCodeRequest } from "./request.ts";
+import { readWork, type Work } from "./work.ts";
 
 export interface CodeParts {
   env: Env;
   egress(hired: boolean): Promise<Egress>;
   sandbox(): Promise<Sandbox>;
   startSession(options: WorkSessionOptions): Promise<WorkSession>;
+  /** Takes over a session that an earlier daemon left. */
+  adoptSession(session_id: string, options: AdoptOptions): Promise<WorkSession | undefined>;
   openChecks(workdir: string): CheckRunner;
   /** @returns the real path. @throws {SvcError} when a task may not work there. */
   workdir(path: string, hired: boolean): Promise<string>;
@@ -38,6 +48,8 @@ export interface CodeParts {
   hidden(workdir: string): readonly string[];
   /** Creates an empty directory for one task, with a directory for its journal. */
   makePlace(task_id: string): Promise<{ workdir: string; journal_root: string }>;
+  /** Returns the path of that directory. */
+  placeOf(task_id: string): string;
   /** @throws {SvcError} validation */
   model(id: string | undefined): { id: string; builtin: boolean };
   /** For one task. */
@@ -71,12 +83,19 @@ export function codeExecutor(parts: CodeParts): Executor {
       }
     },
     async run(request, context) {
-      const release = await slots.take(context.signal);
+      const release = await slots.take(AbortSignal.any([context.signal, context.leaving]));
       try {
         return await carryOut(request, parts, context);
       } finally {
         release();
       }
+    },
+    async drop(task_id, left) {
+      const work = readWork(left);
+      const title = `task ${task_id}`;
+      const session = work && await parts.adoptSession(work.session_id, { title });
+      await session?.stop("killed");
+      await removePlace(parts.placeOf(task_id), () => {});
     },
   };
 }
@@ -87,30 +106,43 @@ async function carryOut(
   context: TaskContext,
 ): Promise<Deliverable> {
   const wanted = readCodeRequest(request);
-  if ("workdir" in wanted.place) {
-    const workdir = await parts.workdir(wanted.place.workdir, context.hired);
-    return await work(request, wanted, { workdir }, parts, context);
+  const { place } = wanted;
+  if ("workdir" in place) {
+    const workdir = await parts.workdir(place.workdir, context.hired);
+    const job = await goOn(workdir, parts, context) ??
+      await start({ workdir }, wanted, parts, context);
+    return await work(job, request, wanted, parts, context);
   }
-  const place = await parts.makePlace(context.task_id);
+  const workdir = parts.placeOf(context.task_id);
+  let left = false;
   try {
-    await using egress = await parts.egress(context.hired);
-    const source = await sourceOf(wanted.place.repo, parts, context.hired);
-    context.note(`cloning ${wanted.place.repo}`);
-    await clone({
-      ...wanted.place,
-      ...source,
-      into: place.workdir,
-      egress,
-      env: parts.env,
-      sandbox: await parts.sandbox(),
-      signal: context.signal,
-    });
-    return await work(request, wanted, place, parts, context);
+    const job = await goOn(workdir, parts, context) ??
+      await start(await makeClone(place, parts, context), wanted, parts, context);
+    return await work(job, request, wanted, parts, context);
+  } catch (error) {
+    left = error instanceof Leaving;
+    throw error;
   } finally {
-    await removeTree(place.workdir).catch((error) =>
-      context.note(`cannot remove ${place.workdir}: ${messageOf(error)}`)
-    );
+    if (!left) await removePlace(workdir, context.note);
   }
+}
+
+async function removePlace(workdir: string, note: (text: string) => void): Promise<void> {
+  await removeTree(workdir).catch((error) => note(`cannot remove ${workdir}: ${messageOf(error)}`));
+}
+
+async function makeClone(
+  place: { repo: string; ref?: string },
+  parts: CodeParts,
+  { task_id, hired, signal, note }: TaskContext,
+): Promise<Place> {
+  const made = await parts.makePlace(task_id);
+  await using egress = await parts.egress(hired);
+  const source = await sourceOf(place.repo, parts, hired);
+  note(`cloning ${place.repo}`);
+  const sandbox = await parts.sandbox();
+  await clone({ ...place, ...source, into: made.workdir, egress, env: parts.env, sandbox, signal });
+  return made;
 }
 
 /** Checks the directory again: it may have been replaced since the task was accepted. */
@@ -129,88 +161,153 @@ function localPath(repo: string): string | undefined {
   return repo.startsWith("http") ? undefined : repo;
 }
 
+/** A session at work on a task. */
+interface Job {
+  session: WorkSession;
+  /** The files before the work, in a repository. */
+  before: Snapshot | undefined;
+  /** The turn that an earlier daemon left. */
+  turn?: Promise<TurnResult>;
+  /** In the first prompt. */
+  canary: string;
+}
+
+interface Place {
+  workdir: string;
+  journal_root?: string;
+}
+
+async function start(
+  place: Place,
+  wanted: CodeRequest,
+  parts: CodeParts,
+  context: TaskContext,
+): Promise<Job> {
+  const { hired, signal, canary } = context;
+  const model = parts.model(wanted.model);
+  const before = await Snapshot.take(place.workdir, await parts.sandbox(), signal);
+  const session = await parts.startSession({
+    ...place,
+    ...sessionOptions(context),
+    model: model.id,
+    approval: hired ? "auto" : wanted.approval,
+    trust: hired ? "untrusted" : "trusted",
+    budget_usd: Math.min(wanted.budget_usd ?? Infinity, parts.budget_usd()),
+  });
+  context.note(`session ${session.id}`);
+  return { session, before, canary };
+}
+
+/** Takes over what an earlier daemon left of a task; undefined if it cannot go on. */
+async function goOn(
+  workdir: string,
+  parts: CodeParts,
+  context: TaskContext,
+): Promise<Job | undefined> {
+  const left = readWork(context.left);
+  if (left === undefined) return undefined;
+  const { session_id, canary, tree } = left;
+  const session = await parts.adoptSession(session_id, sessionOptions(context));
+  if (session === undefined) return undefined;
+  try {
+    const before = tree === undefined
+      ? undefined
+      : await Snapshot.open(tree, workdir, await parts.sandbox(), context.signal);
+    const lost = session.workdir !== workdir || (tree !== undefined && before === undefined);
+    const going_on = lost ? undefined : await session.goOn();
+    if (going_on !== undefined) {
+      context.note(`session ${session_id} goes on`);
+      return { session, before, canary, turn: going_on.turn };
+    }
+  } catch (error) {
+    context.note(`cannot go on: ${messageOf(error)}`);
+  }
+  await session.stop("killed");
+  return undefined;
+}
+
+function sessionOptions({ task_id, deadline_at, note }: TaskContext) {
+  return {
+    title: `task ${task_id}`,
+    deadline_at,
+    onEvent: (event: Published) => event.type === "turn.parked" && note(parkedText(event)),
+  };
+}
+
 async function work(
+  { session, before, turn, canary }: Job,
   request: TaskRequest,
   wanted: CodeRequest,
-  place: { workdir: string; journal_root?: string },
   parts: CodeParts,
   context: TaskContext,
 ): Promise<Deliverable> {
-  const { signal, note } = context;
-  const model = parts.model(wanted.model);
-  const snapshot = await Snapshot.take(place.workdir, await parts.sandbox(), signal);
-  const checks = parts.openChecks(place.workdir);
-  const session = await parts.startSession({
-    ...place,
-    model: model.id,
-    title: `task ${context.task_id}`,
-    approval: context.hired ? "auto" : wanted.approval,
-    trust: context.hired ? "untrusted" : "trusted",
-    budget_usd: Math.min(wanted.budget_usd ?? Infinity, parts.budget_usd()),
-    deadline_at: context.deadline_at,
-    onEvent: (event) => event.type === "turn.parked" && note(parkedText(event)),
-  });
+  const { keepWork, note, leaving } = context;
+  const signal = AbortSignal.any([context.signal, leaving]);
+  const checks = parts.openChecks(session.workdir);
+  let left: Leaving | undefined;
   let stopped: "killed" | "completed" = "killed";
   try {
-    note(`session ${session.id}`);
     const effort = EFFORT[request.effort ?? "standard"];
-    const worker = new Worker(session, signal);
-    await worker.turn(firstPrompt(wanted, model.builtin ? undefined : context.canary));
+    const answer = async (prompt: string) => (await session.begin(prompt)).turn;
+    if (turn === undefined) {
+      const so_far: Work = { session_id: session.id, canary, tree: before?.tree };
+      await keepWork?.(JSON.stringify(so_far));
+      turn = answer(firstPrompt(wanted, parts.model(wanted.model).builtin ? undefined : canary));
+    }
+    let message = await endOf(session, turn, signal);
     let verification = await prove(wanted.criteria, checks, effort.proofs, signal);
-    for (let round = 1; round <= effort.repairs; round++) {
+    for (let round = (await session.turns()).length; round <= effort.repairs; round++) {
       const unmet = verification.filter(({ passed }) => !passed);
       if (unmet.length === 0) break;
       note(`repair ${round} of ${effort.repairs}: ${unmet.map((it) => it.criterion).join("; ")}`);
-      await worker.turn(repairPrompt(unmet));
+      message = await endOf(session, answer(repairPrompt(unmet)), signal);
       verification = await prove(wanted.criteria, checks, effort.proofs, signal);
     }
-    const changes = await snapshot?.changes(signal);
+    const changes = await before?.changes(signal);
     if (changes !== undefined && changes.files > 0) {
       const content = changes.patch;
       await context.keep({ name: "changes.diff", media_type: "text/x-diff", content });
     }
+    const turns = await session.turns();
     stopped = "completed";
-    return textDeliverable(worker.message, {
-      verification: [worker.verification(session.id), ...verification],
-      usage: { ...worker.usage, turns: worker.turns, files_changed: changes?.files },
+    return textDeliverable(message, {
+      verification: [finished(session.id, turns.length), ...verification],
+      usage: { ...usageOf(turns), turns: turns.length, files_changed: changes?.files },
+      canaries: [canary],
     });
+  } catch (error) {
+    if (signal.reason instanceof Leaving) left = signal.reason;
+    throw left ?? error;
   } finally {
     checks.close();
-    await session.stop(stopped);
+    if (left === undefined) await session.stop(stopped);
+    else await session.leave(left.grace_ms);
   }
 }
 
-class Worker {
-  readonly #session: WorkSession;
-  readonly #signal: AbortSignal;
-  readonly usage: TurnUsage = { tokens_in: 0, tokens_out: 0, tokens_cached: 0, usd: 0 };
-  turns = 0;
-  message = "";
+/** @returns the turn's last message @throws {Error} when the turn does not end normally */
+async function endOf(
+  { id }: WorkSession,
+  turn: Promise<TurnResult>,
+  signal: AbortSignal,
+): Promise<string> {
+  const { stop_reason, message, error } = await abortable(turn, signal);
+  if (stop_reason === "ok") return message.trim();
+  const why = error === undefined ? "" : `: ${error}`;
+  throw new Error(`the turn of session ${id} ended with "${stop_reason}"${why}`);
+}
 
-  constructor(session: WorkSession, signal: AbortSignal) {
-    this.#session = session;
-    this.#signal = signal;
+function usageOf(turns: readonly TurnResult[]): TurnUsage {
+  const sum: TurnUsage = { tokens_in: 0, tokens_out: 0, tokens_cached: 0, usd: 0 };
+  for (const { usage } of turns) {
+    for (const key of Object.keys(sum) as (keyof TurnUsage)[]) sum[key] += usage?.[key] ?? 0;
   }
+  return sum;
+}
 
-  /** @throws {Error} when the turn does not end normally */
-  async turn(prompt: string): Promise<void> {
-    const { turn } = await this.#session.begin(prompt);
-    const { stop_reason, message, error, usage } = await abortable(turn, this.#signal);
-    this.turns++;
-    for (const key of Object.keys(this.usage) as (keyof TurnUsage)[]) {
-      this.usage[key] += usage?.[key] ?? 0;
-    }
-    if (stop_reason !== "ok") {
-      const why = error === undefined ? "" : `: ${error}`;
-      throw new Error(`the turn of session ${this.#session.id} ended with "${stop_reason}"${why}`);
-    }
-    this.message = message.trim();
-  }
-
-  verification(session_id: string): Verification {
-    const evidence = `session ${session_id}, ${this.turns} ${this.turns === 1 ? "turn" : "turns"}`;
-    return { criterion: "the agent finishes its work", passed: true, evidence };
-  }
+function finished(session_id: string, turns: number): Verification {
+  const evidence = `session ${session_id}, ${turns} ${turns === 1 ? "turn" : "turns"}`;
+  return { criterion: "the agent finishes its work", passed: true, evidence };
 }
 
 /** Checks every criterion several times in a row; the first failure counts. */

@@ -1,4 +1,6 @@
 /** A mission with everything in it, and a model that carries it out by what it is told. */
+import type { Message } from "../../src/models/model.ts";
+import { isUnknown } from "./cut_model.ts";
 import type { Answer, ParsedRequest, Scripted } from "./model_servers.ts";
 
 /**
@@ -71,8 +73,8 @@ export class MissionModel {
     const at = request.messages.findLastIndex(({ role }) => role === "user");
     const message = request.messages[at];
     const prompt = message?.role === "user" ? message.text : "";
-    const step = request.messages.length - 1 - at;
-    const answer = this.#answer(prompt, step, request);
+    const { messages, next } = madeSure(request.messages.slice(at + 1));
+    const answer = next ?? this.#answer(prompt, messages.length, { ...request, messages });
     if (/^# Task (?:left|right) /.test(prompt)) await this.#both_begun.promise;
     return answer;
   };
@@ -128,7 +130,41 @@ export class MissionModel {
   }
 }
 
-const READ_SHARED: Answer = { calls: [{ name: "read_file", args: { path: "shared.txt" } }] };
+/**
+ * Leaves out how a write was made sure of that a kill cut off: the file is read, and written again
+ * unless it is as it should be.
+ *
+ * @param messages those after a prompt
+ * @returns `next`: what is to be done first
+ */
+function madeSure(messages: readonly Message[]): { messages: Message[]; next?: Answer } {
+  const whole: Message[] = [];
+  for (let at = 0; at < messages.length; at += 2) {
+    const [said, told] = [messages[at], messages[at + 1]];
+    const [call] = said.role === "assistant" ? said.calls ?? [] : [];
+    const output = told?.role === "tool" ? told.results[0].output : "";
+    if (call?.tool !== "write_file" || !isUnknown(output)) {
+      whole.push(...messages.slice(at, at + 2));
+      continue;
+    }
+    const { path, content } = call.args as { path: string; content: string };
+    const looked = messages[at + 3];
+    if (looked?.role !== "tool") return { messages: whole, next: read(path) };
+    if (looked.results[0].output === content) {
+      whole.push(said, looked);
+      at += 2;
+    } else if (messages.length <= at + 4) {
+      return { messages: whole, next: write(path, content) };
+    } else at += 2;
+  }
+  return { messages: whole };
+}
+
+const READ_SHARED = read("shared.txt");
+
+function read(path: string): Answer {
+  return { calls: [{ name: "read_file", args: { path } }] };
+}
 
 function kindOf(prompt: string): string {
   if (prompt.includes("these files conflict")) return "conflict";

@@ -44,7 +44,11 @@ Deno.test({
     await dialog.getByRole("button", { name: "Go back" }).click();
     await dialog.getByRole("alert").waitFor();
     assertEquals(Deno.readTextFileSync(file), "mine\n");
-    await dialog.getByLabel("Overwrite what somebody else changed since").check();
+    const others = dialog.getByLabel("What somebody else changed since");
+    assertEquals(await others.inputValue(), "keep");
+    await dialog.getByText("1 kept because somebody changed it since").waitFor();
+    await others.selectOption("overwrite");
+    await dialog.getByText("1 file back").waitFor();
     await dialog.getByRole("button", { name: "Go back" }).click();
     await dialog.waitFor({ state: "detached" });
     assertEquals(Deno.readTextFileSync(file), "one\n");

@@ -103,17 +103,19 @@ export function rewindText(done: Rewound): string {
   const parts = [
     ...(back > 0 ? [`${counted(back, "file")} back`] : []),
     ...(files_deleted > 0 ? [`${files_deleted} deleted`] : []),
-    ...(kept_count > 0 ? [`${kept_count} kept because somebody changed them since`] : []),
+    ...(kept_count > 0
+      ? [`${kept_count} kept because somebody changed ${kept_count === 1 ? "it" : "them"} since`]
+      : []),
     ...(conversation ? ["the conversation back"] : []),
   ];
   return [
     parts.length === 0 ? "no file changes" : parts.join(", "),
-    ...files.map((path) => `  ${path}`),
-    ...(files_changed > files.length ? [`  and ${files_changed - files.length} more`] : []),
+    ...(refused ? ["refused unless you choose to keep or to force these files:"] : []),
     ...kept.map(({ path, reason }) =>
       reason === "changed" ? `  kept ${path}` : `  kept ${path}, which undo could not bring back`
     ),
-    ...(refused ? ["refused unless you choose to keep or to force these files"] : []),
+    ...files.map((path) => `  ${path}`),
+    ...(files_changed > files.length ? [`  and ${files_changed - files.length} more`] : []),
   ].join("\n");
 }
 

@@ -1,11 +1,10 @@
-import { useSignal } from "@preact/signals";
+import { type Signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { rewindText } from "../../../src/features/chat_commands/undo_command.ts";
 import type { NoteItem, UserItem } from "../../../src/session/view.ts";
 import { useApp } from "../app.ts";
 import type { Params } from "../rpc/api.ts";
 import { Button } from "../ui/button.tsx";
-import { Check } from "../ui/check.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { Field } from "../ui/field.tsx";
 import { useSubmit } from "../ui/use_submit.ts";
@@ -18,6 +17,15 @@ const WHAT: Record<What, string> = {
   both: "Files and conversation",
   conversation: "Conversation only",
   files: "Files only",
+};
+
+/** What becomes of files that somebody else changed since. */
+type Others = "refuse" | "keep" | "overwrite";
+
+const FORCE: Record<Others, Params<"session.rewind">["force"]> = {
+  refuse: false,
+  keep: [],
+  overwrite: true,
 };
 
 interface MessageActionsProps {
@@ -86,13 +94,16 @@ interface RewindProps {
 function Rewind({ message_id, text, store, onClose }: RewindProps) {
   const { client, announcer } = useApp();
   const what = useSignal<What>("both");
-  const force = useSignal(false);
+  const others = useSignal<Others>("refuse");
   const { busy, error, submit } = useSubmit(async () => {
     const done = await client.call("session.rewind", {
       session_id: store.id,
       message_id,
       what: what.value,
-      force: force.value,
+      force: FORCE[others.value],
+    }).catch((error) => {
+      if (others.value === "refuse") others.value = "keep";
+      throw error;
     });
     announcer.say(
       done.files_changed === 1 ? "1 file changed" : `${done.files_changed} files changed`,
@@ -121,13 +132,27 @@ function Rewind({ message_id, text, store, onClose }: RewindProps) {
             </select>
           )}
         </Field>
-        <Preview store={store} message_id={message_id} what={what.value} />
-        {error.value && (
-          <>
-            <p class="form-error" role="alert">{error}</p>
-            <Check label="Overwrite what somebody else changed since" value={force} />
-          </>
+        <Preview
+          store={store}
+          message_id={message_id}
+          what={what.value}
+          others={others}
+        />
+        {others.value !== "refuse" && (
+          <Field label="What somebody else changed since">
+            {(control) => (
+              <select
+                {...control}
+                value={others}
+                onChange={({ currentTarget }) => others.value = currentTarget.value as Others}
+              >
+                <option value="keep">Keep it</option>
+                <option value="overwrite">Overwrite it</option>
+              </select>
+            )}
+          </Field>
         )}
+        {error.value && <p class="form-error" role="alert">{error}</p>}
         <footer class="dialog-foot">
           <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" tone="primary" aria-busy={busy.value}>Go back</Button>
@@ -141,21 +166,26 @@ interface PreviewProps {
   store: SessionStore;
   message_id: string;
   what: What;
+  /** Becomes "keep" where there is something to keep. */
+  others: Signal<Others>;
 }
 
 /** Says what going back would change. */
-function Preview({ store, message_id, what }: PreviewProps) {
+function Preview({ store, message_id, what, others }: PreviewProps) {
   const { client } = useApp();
   const text = useSignal("");
   useEffect(() => {
     let current = true;
-    const params = { session_id: store.id, message_id, what, dry_run: true };
-    // An error is shown by going back itself.
-    client.call("session.rewind", params).then(rewindText, () => "").then((said) => {
-      if (current) text.value = said;
-    });
+    const force = FORCE[others.value];
+    const params = { session_id: store.id, message_id, what, force, dry_run: true };
+    client.call("session.rewind", params).then((done) => {
+      if (!current) return;
+      if (done.refused) others.value = "keep";
+      else text.value = rewindText(done);
+      // An error is shown by going back itself.
+    }, () => current && (text.value = ""));
     return () => current = false;
-  }, [what]);
+  }, [what, others.value]);
   return text.value === "" ? null : <p class="field-hint preview" role="status">{text}</p>;
 }
 

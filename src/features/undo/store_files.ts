@@ -56,7 +56,8 @@ function linkTree(from: string, to: string): void {
   }
 }
 
-function linkIfNew(from: string, to: string): void {
+/** Makes a hard link, unless the name exists. */
+export function linkIfNew(from: string, to: string): void {
   try {
     Deno.linkSync(from, to);
   } catch (error) {
@@ -64,8 +65,8 @@ function linkIfNew(from: string, to: string): void {
   }
 }
 
-/** Keeps the time: a newer index would hide changes of the same moment. */
-function copyWithTime(from: string, to: string): void {
+/** Copies an index. Keeps the time: a newer index would hide changes of the same moment. */
+export function copyWithTime(from: string, to: string): void {
   const { mtime } = Deno.statSync(from);
   Deno.copyFileSync(from, to);
   if (mtime !== null) Deno.utimeSync(to, mtime, mtime);

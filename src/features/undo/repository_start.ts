@@ -8,7 +8,7 @@ import { type ExactFile, exactFiles } from "../../jail/rooted_exact.ts";
 import { exists } from "../../os/files.ts";
 import { isNameable, isReadable, type Modes, noteMode } from "./file_state.ts";
 import { splitNames } from "./git_output.ts";
-import { copyWithTime, FILES, linkIfNew } from "./store_files.ts";
+import { BORROWED, copyWithTime, FILES, linkIfNew } from "./store_files.ts";
 
 interface StartParts {
   /** An absolute real path with a `.git`. */
@@ -144,6 +144,8 @@ async function copyFrom(git: string, dir: string): Promise<boolean> {
     // The index first: its objects were there before it.
     copyWithTime(index, join(dir, "index"));
     Deno.chmodSync(join(dir, "index"), 0o600);
+    const alternates = join(dir, "objects", "info", "alternates");
+    Deno.writeTextFileSync(alternates, `../${BORROWED}\n`, { mode: 0o600 });
     let loose = 0;
     for (const { name, isDirectory } of Deno.readDirSync(objects)) {
       const names = name === "pack"
@@ -152,7 +154,7 @@ async function copyFrom(git: string, dir: string): Promise<boolean> {
         ? /^[0-9a-f]{38}$/
         : undefined;
       if (!isDirectory || names === undefined) continue;
-      const linked = linkFiles(join(objects, name), join(dir, "objects", name), names);
+      const linked = linkFiles(join(objects, name), join(dir, BORROWED, name), names);
       if (name !== "pack") loose += linked;
       if (loose > LOOSE_MAX) return false;
       await setImmediate();

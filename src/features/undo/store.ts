@@ -26,7 +26,15 @@ import { BatchReader, decode, lastLine, type Lines, parseLines, splitNames } fro
 import { isSettled, lookOver } from "./look_over.ts";
 import { startFromRepository } from "./repository_start.ts";
 import { borrow, FILES, removeIfAny } from "./store_files.ts";
-import { COMBINE, makeStore, RECORD, runGit, SCAN, type StorePlace } from "./store_git.ts";
+import {
+  COMBINE,
+  isJailed,
+  makeStore,
+  RECORD,
+  runGit,
+  SCAN,
+  type StorePlace,
+} from "./store_git.ts";
 
 interface TakenState {
   state: string;
@@ -177,6 +185,7 @@ export class FileStore {
   /** Makes an index with what the repository knows to be unchanged, or none. */
   async #startAnew(signal: AbortSignal): Promise<void> {
     this.#forgetIndex();
+    if (!isJailed(this.#place)) return;
     try {
       const recent = await startFromRepository({
         ...this.#place,

@@ -85,12 +85,12 @@ async function turn(it: Scenario): Promise<{ before: number; after: number }> {
   const from = it.client.events.length;
   await it.turn("go");
   const events = it.client.events.slice(from);
-  const at = (fits: (event: EventParams) => boolean) => Date.parse(events.find(fits)!.ts);
+  const at = (fits: (event: EventParams) => boolean) => Date.parse(events.find(fits)!.at);
   const kept = (moment: string) =>
     at(({ type, data }) => type === "files.kept" && data.moment === moment);
   const started = at(({ type }) => type === "session.tool_started");
   const ended = Math.max(
-    ...events.filter(({ type }) => type === "lane.cost").map(({ ts }) => Date.parse(ts)),
+    ...events.filter(({ type }) => type === "lane.cost").map((event) => Date.parse(event.at)),
   );
   return { before: kept("before") - started, after: kept("after") - ended };
 }

@@ -11,7 +11,7 @@ const FILE_BYTES = 4_000;
 const TURNS = 10;
 /** What changed in the same second is looked at again. */
 const SETTLE_MS = 1_500;
-const GIT = "git -c user.name=a -c user.email=a@b.invalid -c core.compression=1";
+const GIT = "git -c user.name=a -c user.email=a@b.invalid -c core.compression=1 -c gc.auto=0";
 
 /** Turns that write in a repository of 50,000 files, beside `git status` in it. */
 export async function undo(): Promise<Figure[]> {

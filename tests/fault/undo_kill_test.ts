@@ -19,7 +19,7 @@ const asked_for = granted("env") && Deno.env.get("SVC_REWIND_KILLS");
 const ignore = !can_run_svc || Deno.build.os === "windows" || !gitInstalled() ||
   !(tests_binary || asked_for);
 const large = granted("env") && Deno.env.get("SVC_SCALE") === "1";
-const KILLS = Number(asked_for || (large ? 170 : 5));
+const KILLS = Number(asked_for || (large ? 170 : 3));
 const FILES = 1_500;
 /** The model is asked again after a restart only when the person says so. */
 const TOML = '[agent]\ncontinue = "ask"\n';

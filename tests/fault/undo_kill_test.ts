@@ -163,7 +163,11 @@ Deno.test({
       const forks = sessions.filter((each) => each.session_id !== it.session_id);
       const expected = forks.map((each) => each.workdir).sort();
       const there = () => [...Deno.readDirSync(worktrees)].map(({ name }) => join(worktrees, name));
-      await until(() => there().sort().join() === expected.join(), `worktrees of kill ${kill}`);
+      await until(() => there().sort().join() === expected.join(), `worktrees of kill ${kill}`)
+        .catch((error) => {
+          assertEquals(there().sort(), expected);
+          throw error;
+        });
       for (const fork of forks) {
         assertEquals(await treeOf(fork.workdir), old, `kill ${kill}`);
         if (fork.session_id === whole.session_id) continue;

@@ -44,6 +44,7 @@ import {
   start,
   turns,
 } from "./measures.ts";
+import { undo } from "./undo.ts";
 import { web } from "./web.ts";
 import { svcCommand } from "../tests/support/svc.ts";
 
@@ -109,6 +110,7 @@ async function main(): Promise<number> {
     mcp,
     journal,
     reopening,
+    undo,
     web,
   };
   const names = args.only?.split(",") ?? Object.keys(measures);

@@ -1,31 +1,55 @@
 /**
- * A daemon that is killed again and again while it rewinds: after each restart the files are whole, as
- * they were before or as they should be, and the journal says which.
+ * A daemon that is killed again and again while it keeps states and rewinds: after each restart the
+ * store is readable, and the files are whole, as they were before or as they should be.
  *
- * SVC_REWIND_KILLS sets the number of kills, SVC_TEST_SEED repeats a run.
+ * SVC_SCALE=1 makes it 500 kills, SVC_REWIND_KILLS sets the number for each, SVC_TEST_SEED repeats a
+ * run.
  */
+import { delay } from "@std/async";
 import { assert, assertEquals } from "@std/assert";
 import { join } from "@std/path";
 import { granted } from "../support/permissions.ts";
 import { Random } from "../support/random.ts";
 import { gitInstalled } from "../support/repository.ts";
+import type { Scripted } from "../support/model_servers.ts";
 import { Scenario } from "../support/scripted.ts";
 import { can_run_svc, tests_binary } from "../support/svc.ts";
 
 const asked_for = granted("env") && Deno.env.get("SVC_REWIND_KILLS");
 const ignore = !can_run_svc || Deno.build.os === "windows" || !gitInstalled() ||
   !(tests_binary || asked_for);
-const KILLS = Number(asked_for || 4);
+const large = granted("env") && Deno.env.get("SVC_SCALE") === "1";
+const KILLS = Number(asked_for || (large ? 250 : 3));
 const FILES = 1_500;
+/** The model is asked again after a restart only when the person says so. */
+const TOML = '[agent]\ncontinue = "ask"\n';
+
+function seeded(): Random {
+  const seed = granted("env") && Deno.env.get("SVC_TEST_SEED");
+  const random = new Random(Number(seed || Math.floor(Math.random() * 1e9)));
+  console.log(`SVC_TEST_SEED=${random.seed}`);
+  return random;
+}
+
+/** Answers every message with this command. */
+function always(command: string): Scripted {
+  return ({ messages }) =>
+    messages.at(-1)?.role === "user"
+      ? { calls: [{ name: "run_command", args: { command } }] }
+      : { text: "Done." };
+}
+
+function fill(workdir: string, text: (n: number) => string): void {
+  for (let n = 1; n <= FILES; n++) {
+    Deno.writeTextFileSync(join(workdir, `d${n % 7}/f${n}`), text(n));
+  }
+}
 
 Deno.test({
   name: `${KILLS} kills while files are restored: always one whole state`,
   ignore,
   async fn() {
-    const random = new Random(
-      Number(Deno.env.get("SVC_TEST_SEED") ?? Math.floor(Math.random() * 1e9)),
-    );
-    console.log(`SVC_TEST_SEED=${random.seed}`);
+    const random = seeded();
     const command = `for n in $(seq ${FILES}); do echo new >d$((n % 7))/f$n; done; ` +
       `for n in $(seq 100); do rm d0/f$((n * 7)); mkdir -p made/$n; echo made >made/$n/f; done`;
     await using it = await Scenario.begin([
@@ -34,9 +58,7 @@ Deno.test({
     ]);
     const { workdir, session_id } = it;
     for (let n = 0; n < 7; n++) Deno.mkdirSync(join(workdir, `d${n}`));
-    for (let n = 1; n <= FILES; n++) {
-      Deno.writeTextFileSync(join(workdir, `d${n % 7}/f${n}`), "old");
-    }
+    fill(workdir, () => "old");
     const old = await treeOf(workdir);
     await it.turn("go");
     const changed = await treeOf(workdir);
@@ -67,6 +89,44 @@ Deno.test({
   },
 });
 
+Deno.test({
+  name: `${KILLS} kills while a state is kept: nothing is written before the state is there`,
+  ignore,
+  async fn() {
+    const random = seeded();
+    const command = `for n in $(seq 1 7 ${FILES}); do echo new >d$((n % 7))/f$n; done`;
+    await using it = await Scenario.begin(always(command), { toml: TOML });
+    const { workdir } = it;
+    for (let n = 0; n < 7; n++) Deno.mkdirSync(join(workdir, `d${n}`));
+    fill(workdir, () => "old");
+    const began = performance.now();
+    await it.turn("go");
+    const turn_ms = performance.now() - began;
+    let kept = 0;
+    for (let kill = 1; kill <= KILLS; kill++) {
+      fill(workdir, (n) => `person ${kill} ${n}`);
+      const old = await treeOf(workdir);
+      const { message_id } = await it.send(`kill ${kill}`);
+      await delay(random.next() * turn_ms);
+      await it.restart();
+      const { turns, problem } = await it.call("session.changes");
+      assertEquals(problem, undefined);
+      const is_kept = turns.some((turn: { message_id: string }) => turn.message_id === message_id);
+      if (is_kept) {
+        kept++;
+        await it.call("session.rewind", { message_id, force: true });
+      }
+      assertEquals(await treeOf(workdir), old, `kill ${kill}, ${is_kept ? "" : "not "}kept`);
+    }
+    console.log(`${KILLS} kills, ${kept} of them after the state was kept`);
+    const old = await treeOf(workdir);
+    await it.turn("go on");
+    assert(await treeOf(workdir) !== old);
+    await it.call("session.rewind");
+    assertEquals(await treeOf(workdir), old);
+  },
+});
+
 function readIfAny(path: string): string | undefined {
   try {
     return Deno.readTextFileSync(path);
@@ -80,7 +140,7 @@ async function treeOf(dir: string): Promise<string> {
   const found: string[] = [];
   const look = (path: string) => {
     for (const { name, isDirectory } of Deno.readDirSync(join(dir, path))) {
-      if (name === ".svc") continue;
+      if (name === ".svc" || name === ".git") continue;
       const at = join(path, name);
       if (isDirectory) look(at);
       else found.push(`${at} ${Deno.readTextFileSync(join(dir, at))}`);

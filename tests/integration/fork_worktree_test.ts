@@ -3,7 +3,7 @@ import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/
 import { join } from "@std/path";
 import type { SvcError } from "../../src/protocol/errors.ts";
 import { gitInstalled } from "../support/repository.ts";
-import { Scenario } from "../support/scripted.ts";
+import { Scenario, until } from "../support/scripted.ts";
 import { can_run_svc } from "../support/svc.ts";
 
 const ignore = !can_run_svc || !gitInstalled() || Deno.build.os === "windows";
@@ -116,5 +116,55 @@ Deno.test({
     gitIn(it.workdir, "commit -q --allow-empty -m base");
     const fork = await it.call("session.fork", { worktree: true });
     assertEquals(treeOf(fork.workdir, WORK), { a: "644 one\n" });
+  },
+});
+
+Deno.test({
+  name: "a fork into a worktree that a kill cut off is gone after the next start",
+  ignore,
+  async fn() {
+    const command = "for n in $(seq 3000); do echo new >f$n; done";
+    await using it = await Scenario.begin([run(command), { text: "Done." }]);
+    const { workdir, session_id } = it;
+    for (let n = 1; n <= 3_000; n++) Deno.writeTextFileSync(join(workdir, `f${n}`), "mine\n");
+    gitIn(workdir, "init -q -b main .");
+    gitIn(workdir, "commit -q --allow-empty -m base");
+    const { message_id } = await it.send("go");
+    await it.event("turn.completed");
+    const now = treeOf(workdir, WORK);
+    const names = (dir: string) => {
+      try {
+        return [...Deno.readDirSync(dir)].map(({ name }) => name);
+      } catch {
+        return [];
+      }
+    };
+    const own = join(workdir, ".svc");
+    const left = () => ({
+      marks: names(join(it.place.home, "ledger", "forking")),
+      worktrees: names(join(own, "worktrees")),
+      branches: gitIn(workdir, "branch --list 'svc/*'"),
+      stores: names(join(own, "sessions", session_id)).filter((name) => name.startsWith("fork-")),
+    });
+    it.call("session.fork", { message_id, worktree: true }).catch(() => {});
+    await until(
+      () =>
+        names(join(own, "worktrees")).some((name) =>
+          names(join(own, "worktrees", name)).includes("f1")
+        ),
+      "a fork that restores files",
+    );
+    await it.daemon.kill();
+    const { marks, worktrees, branches, stores } = left();
+    assertEquals([marks.length, worktrees.length, stores.length], [1, 1, 1]);
+    assertStringIncludes(branches, "svc/fork-");
+    await it.restart();
+    await until(() => left().marks.length === 0, "the end of the fork");
+    assertEquals(left(), { marks: [], worktrees: [], branches: "", stores: [] });
+    const { sessions } = await it.client.rpc.call("session.list", {}) as { sessions: unknown[] };
+    assertEquals(sessions.length, 1);
+    assertEquals(treeOf(workdir, WORK), now);
+    const fork = await it.call("session.fork", { message_id, worktree: true });
+    assertEquals(Object.keys(treeOf(fork.workdir, WORK)).length, 3_000);
   },
 });

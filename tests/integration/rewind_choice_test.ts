@@ -161,3 +161,30 @@ Deno.test({
     assertEquals(filesOf(workdir), { "d/e": "old\n", "d/f": "old\n", g: "old\n" });
   },
 });
+
+Deno.test({
+  name: "an empty directory in the way of a file goes, one with an ignored file stays",
+  ignore,
+  async fn() {
+    await using it = await Scenario.begin([run("rm a b; echo model >c"), { text: "Done." }]);
+    const { workdir } = it;
+    const put = (name: string, text: string) => Deno.writeTextFileSync(join(workdir, name), text);
+    for (const name of ["a", "b", "c"]) put(name, "old\n");
+    put(".gitignore", "*.o\n");
+    await it.turn("go");
+    Deno.mkdirSync(join(workdir, "a/deep/er"), { recursive: true });
+    Deno.mkdirSync(join(workdir, "b"));
+    put("b/x.o", "mine\n");
+    const now = filesOf(workdir);
+    const error = await errorOf(it.call("session.rewind", { force: true }));
+    assertEquals([error.code, error.details], ["conflict", { files: ["b"], files_changed: 1 }]);
+    assertEquals(filesOf(workdir), now);
+    const done = await it.call("session.rewind", { force: [] });
+    assertEquals(done.kept, [{ path: "b", reason: "not_stored" }]);
+    const expected = { ".gitignore": "*.o\n", a: "old\n", "b/x.o": "mine\n", c: "old\n" };
+    assertEquals(filesOf(workdir), expected);
+    Deno.removeSync(join(workdir, "b"), { recursive: true });
+    await it.call("session.rewind", { message_id: done.message_id, force: true });
+    assertEquals(filesOf(workdir).b, "old\n");
+  },
+});

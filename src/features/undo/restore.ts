@@ -139,6 +139,11 @@ export async function changeFiles(
   const kept = numbered.filter((it) => it.to !== undefined);
   const content = kept.filter((it) => !hasSameContent(it));
   const files = filesIn(place);
+  const added = kept.filter(({ from }) => from === undefined).map(({ path }) => path);
+  const looked = files.look(added);
+  added.forEach((path, n) => {
+    if (looked[n]?.kind === "directory") removeDirectories(files, place.workdir, path);
+  });
   for (const it of kept) if (hasSameContent(it)) files.changeMode(it.path, it.to!.mode);
   await place.store.read(content.map(({ to }) => to!.object), (bytes, at) => {
     const { path, to, n } = content[at];
@@ -151,6 +156,26 @@ export async function changeFiles(
 function hasSameContent({ from, to }: FileDifference): boolean {
   return from !== undefined && to !== undefined && from.object === to.object && !from.link &&
     !to.link;
+}
+
+/** Removes a directory with directories below it, as long as there is nothing else. */
+function removeDirectories(files: ExactFiles, workdir: string, path: string): void {
+  for (const { name, isDirectory } of Deno.readDirSync(join(workdir, path))) {
+    if (isDirectory) removeDirectories(files, workdir, `${path}/${name}`);
+  }
+  files.removeDirectory(path);
+}
+
+/** Reports whether nothing is lost with a directory; false if that cannot be seen. */
+function hasOnlyDirectories(path: string): boolean {
+  try {
+    for (const { name, isDirectory } of Deno.readDirSync(path)) {
+      if (!isDirectory || !hasOnlyDirectories(join(path, name))) return false;
+    }
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Removes directories that became empty. */
@@ -180,7 +205,10 @@ export function inTheWay(
   const known = new Map(differences.map(({ path, from }) => [path, from]));
   const files = filesIn(place);
   const looked = files.look(added);
-  return added.filter((path, n) => isForeign(looked[n], path, known, files));
+  return added.filter((path, n) =>
+    isForeign(looked[n], path, known, files) &&
+    !(looked[n]?.kind === "directory" && hasOnlyDirectories(join(place.workdir, path)))
+  );
 }
 
 /** A directory blocks only if something in it stays. */

@@ -24,8 +24,17 @@ import {
 } from "./file_state.ts";
 import { BatchReader, decode, lastLine, type Lines, parseLines, splitNames } from "./git_output.ts";
 import { isSettled, lookOver } from "./look_over.ts";
+import { startFromRepository } from "./repository_start.ts";
 import { borrow, FILES, removeIfAny } from "./store_files.ts";
-import { COMBINE, makeStore, RECORD, runGit, SCAN, type StorePlace } from "./store_git.ts";
+import {
+  COMBINE,
+  isJailed,
+  makeStore,
+  RECORD,
+  runGit,
+  SCAN,
+  type StorePlace,
+} from "./store_git.ts";
 
 interface TakenState {
   state: string;
@@ -159,7 +168,7 @@ export class FileStore {
   /** Lists files that are new or may have changed. */
   async #scan(signal: AbortSignal): Promise<Scan> {
     // After a crash the index may be ahead of the last state; then all files are read again.
-    if (this.#last() === undefined) this.#forgetIndex();
+    if (this.#last() === undefined) await this.#startAnew(signal);
     const max = this.#limits.files * PATH_BYTES;
     const output = await this.#output(SCAN, { signal, sees_files: true, max });
     const names = splitNames(output);
@@ -171,6 +180,33 @@ export class FileStore {
     const found = [...tracked, ...paths(names.slice(0, end)).filter((it) => !tracked.has(it))];
     if (found.length > this.#limits.files) throw tooMany(this.#limits.files);
     return { paths: found, tracked, unnamed };
+  }
+
+  /** Makes an index with what the repository knows to be unchanged, or none. */
+  async #startAnew(signal: AbortSignal): Promise<void> {
+    this.#forgetIndex();
+    if (!isJailed(this.#place)) return;
+    try {
+      const recent = await startFromRepository({
+        ...this.#place,
+        file_bytes: this.#limits.file_bytes,
+        modes: this.#knownModes(),
+        recent_from_ms: Date.now() - RECENT_MS,
+        output: (script) =>
+          this.#output(script, {
+            signal,
+            sees_files: true,
+            max: 2 * this.#limits.files * PATH_BYTES,
+          }),
+      });
+      if (recent !== undefined) {
+        this.#recent = recent;
+        return;
+      }
+    } catch {
+      signal.throwIfAborted();
+    }
+    this.#forgetIndex();
   }
 
   /** Sorts files into stored, removed and excluded ones. */

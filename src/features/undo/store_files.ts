@@ -14,6 +14,12 @@ export const FILES = {
 };
 
 /**
+ * Hard links to the repository's objects. Git cannot write there: it would set the time of an object
+ * that it needs again, and so the repository's.
+ */
+export const BORROWED = "borrowed";
+
+/**
  * Starts a new store with the packs and the index of another session in the same directory. Packs
  * never change, so they are hard links.
  */
@@ -43,20 +49,22 @@ export function borrow(dir: string): void {
 
 /** Gives a store all that another one has. */
 export function linkObjects(from: string, to: string): void {
-  linkTree(join(from, "objects"), join(to, "objects"));
-}
-
-function linkTree(from: string, to: string): void {
-  for (const { name, isDirectory, isFile } of Deno.readDirSync(from)) {
-    if (name.includes("tmp")) continue;
-    if (isDirectory) {
-      Deno.mkdirSync(join(to, name), { recursive: true, mode: 0o700 });
-      linkTree(join(from, name), join(to, name));
-    } else if (isFile) linkIfNew(join(from, name), join(to, name));
+  for (const name of ["objects", BORROWED]) {
+    if (exists(join(from, name))) linkTree(join(from, name), join(to, name));
   }
 }
 
-function linkIfNew(from: string, to: string): void {
+function linkTree(from: string, to: string): void {
+  Deno.mkdirSync(to, { recursive: true, mode: 0o700 });
+  for (const { name, isDirectory, isFile } of Deno.readDirSync(from)) {
+    if (name.includes("tmp")) continue;
+    if (isDirectory) linkTree(join(from, name), join(to, name));
+    else if (isFile) linkIfNew(join(from, name), join(to, name));
+  }
+}
+
+/** Makes a hard link, unless the name exists. */
+export function linkIfNew(from: string, to: string): void {
   try {
     Deno.linkSync(from, to);
   } catch (error) {
@@ -64,8 +72,8 @@ function linkIfNew(from: string, to: string): void {
   }
 }
 
-/** Keeps the time: a newer index would hide changes of the same moment. */
-function copyWithTime(from: string, to: string): void {
+/** Copies an index. Keeps the time: a newer index would hide changes of the same moment. */
+export function copyWithTime(from: string, to: string): void {
   const { mtime } = Deno.statSync(from);
   Deno.copyFileSync(from, to);
   if (mtime !== null) Deno.utimeSync(to, mtime, mtime);

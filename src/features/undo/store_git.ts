@@ -10,6 +10,7 @@ import { EXCHANGED } from "../../jail/sandbox_alone.ts";
 import { exists } from "../../os/files.ts";
 import { identityOf } from "../../os/identity.ts";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
+import { BORROWED } from "./store_files.ts";
 
 const MAKE_STATE =
   `printf '040000 tree %s\\tfiles\\n100644 blob %s\\tmodes\\n' "$tree" "$modes" | git mktree`;
@@ -142,6 +143,11 @@ export function hasGit({ sandbox, workdir }: StorePlace): boolean {
   return Deno.build.os !== "windows" && sandbox.outside("git", workdir) !== undefined;
 }
 
+/** Reports whether git can be kept from writing where a store only reads. */
+export function isJailed({ sandbox }: StorePlace): boolean {
+  return sandbox.alone(["/bin/true"], [], {}) !== undefined;
+}
+
 /**
  * Runs a script. @returns its exit code and stderr
  * @throws {SvcError} timeout; conflict when the working directory was replaced; unavailable without
@@ -164,7 +170,9 @@ export async function runGit(
   const cwd = sees_files ? workdir : dir;
   const argv = ["/bin/sh", "-c", `umask 077\ncd "$0" || exit 90\n${script}`, cwd, ...args];
   const seen = sees_files ? [{ path: workdir, identity: identityOf(workdir) }] : [];
-  const jailed = sandbox.alone(argv, [...seen, { path: dir, writable: true }], env);
+  const borrowed = join(dir, BORROWED);
+  const fixed = exists(borrowed) ? [{ path: borrowed }] : [];
+  const jailed = sandbox.alone(argv, [...seen, { path: dir, writable: true }, ...fixed], env);
   let said = "";
   const decoder = new TextDecoder();
   await sandbox.starts.next();

@@ -1,8 +1,8 @@
 /**
- * A daemon that is killed again and again while it keeps states and rewinds: after each restart the
- * store is readable, and the files are whole, as they were before or as they should be.
+ * A daemon that is killed again and again while it keeps states, rewinds and forks: after each restart
+ * the store is readable, and the files are whole, as they were before or as they should be.
  *
- * SVC_SCALE=1 makes it 500 kills, SVC_REWIND_KILLS sets the number for each, SVC_TEST_SEED repeats a
+ * SVC_SCALE=1 makes it 510 kills, SVC_REWIND_KILLS sets the number for each, SVC_TEST_SEED repeats a
  * run.
  */
 import { delay } from "@std/async";
@@ -12,14 +12,14 @@ import { granted } from "../support/permissions.ts";
 import { Random } from "../support/random.ts";
 import { gitInstalled } from "../support/repository.ts";
 import type { Scripted } from "../support/model_servers.ts";
-import { Scenario } from "../support/scripted.ts";
+import { Scenario, until } from "../support/scripted.ts";
 import { can_run_svc, tests_binary } from "../support/svc.ts";
 
 const asked_for = granted("env") && Deno.env.get("SVC_REWIND_KILLS");
 const ignore = !can_run_svc || Deno.build.os === "windows" || !gitInstalled() ||
   !(tests_binary || asked_for);
 const large = granted("env") && Deno.env.get("SVC_SCALE") === "1";
-const KILLS = Number(asked_for || (large ? 250 : 3));
+const KILLS = Number(asked_for || (large ? 170 : 3));
 const FILES = 1_500;
 /** The model is asked again after a restart only when the person says so. */
 const TOML = '[agent]\ncontinue = "ask"\n';
@@ -124,6 +124,64 @@ Deno.test({
     assert(await treeOf(workdir) !== old);
     await it.call("session.rewind");
     assertEquals(await treeOf(workdir), old);
+  },
+});
+
+Deno.test({
+  name: `${KILLS} kills during a fork into a worktree: it is whole or gone`,
+  ignore,
+  async fn() {
+    const random = seeded();
+    const command = `for n in $(seq ${FILES}); do echo new >d$((n % 7))/f$n; done; rm -r d3`;
+    await using it = await Scenario.begin(always(command), { toml: TOML });
+    const { workdir } = it;
+    for (let n = 0; n < 7; n++) Deno.mkdirSync(join(workdir, `d${n}`));
+    fill(workdir, () => "committed");
+    const git = "git -c user.name=a -c user.email=a@b.invalid";
+    const script = `git init -q -b main . && ${git} add -A && ${git} commit -qm base`;
+    const args = ["-c", script];
+    assert(new Deno.Command("sh", { args, cwd: workdir }).outputSync().success);
+    fill(workdir, (n) => n % 2 === 0 ? "committed" : "not committed");
+    const old = await treeOf(workdir);
+    const { message_id } = await it.send("go");
+    await it.event("turn.completed");
+    const changed = await treeOf(workdir);
+    const began = performance.now();
+    const whole = await it.call("session.fork", { message_id, worktree: true });
+    const fork_ms = performance.now() - began;
+    assertEquals(await treeOf(whole.workdir), old);
+    const worktrees = join(workdir, ".svc", "worktrees");
+    let made = 0;
+    for (let kill = 1; kill <= KILLS; kill++) {
+      const answer = it.call("session.fork", { message_id, worktree: true });
+      answer.catch(() => {});
+      await delay(random.next() * 1.2 * fork_ms);
+      await it.restart();
+      const { sessions } = await it.client.rpc.call("session.list", {}) as {
+        sessions: { id: string; workdir: string }[];
+      };
+      const forks = sessions.filter((each) => each.id !== it.session_id);
+      const expected = forks.map((each) => each.workdir).sort();
+      const there = () => [...Deno.readDirSync(worktrees)].map(({ name }) => join(worktrees, name));
+      await until(() => there().sort().join() === expected.join(), `worktrees of kill ${kill}`)
+        .catch((error) => {
+          assertEquals(there().sort(), expected);
+          throw error;
+        });
+      for (const fork of forks) {
+        assertEquals(await treeOf(fork.workdir), old, `kill ${kill}`);
+        if (fork.id === whole.session_id) continue;
+        made++;
+        await it.client.rpc.call("session.kill", { session_id: fork.id });
+        const { workdir: at } = fork;
+        const name = at.slice(at.lastIndexOf("/") + 1);
+        await it.client.rpc.call("worktree.clean", { workdir, name, force: true });
+      }
+      assertEquals(await treeOf(workdir), changed);
+    }
+    console.log(`${KILLS} kills, ${made} of them after the fork was made`);
+    const left = [...Deno.readDirSync(join(workdir, ".svc", "sessions", it.session_id))];
+    assertEquals(left.filter(({ name }) => name.startsWith("fork-")), []);
   },
 });
 

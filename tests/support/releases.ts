@@ -142,14 +142,8 @@ export function updateToml({ manifest_url }: ReleaseServer, { public_key }: Sign
   return `[update]\nmanifest_url = "${manifest_url}"\npublic_key = "${public_key}"\n`;
 }
 
-/**
- * Installs the binary under test in the home of a place, and publishes it with another version in it.
- *
- * @returns the new version, and the server, which the caller closes.
- */
-export async function publishBinary(
-  place: Place,
-): Promise<{ version: string; server: ReleaseServer }> {
+/** Installs the binary under test in the home of a place, and publishes it with another version. */
+export async function publishBinary(place: Place): Promise<ReleaseServer> {
   const installed = join(place.home, "bin", "svc");
   Deno.mkdirSync(dirname(installed), { recursive: true, mode: 0o700 });
   Deno.copyFileSync(place.command[0], installed);
@@ -161,7 +155,7 @@ export async function publishBinary(
   await makeRelease({ out: server.dir, version, signer, binary });
   const toml = `\n${updateToml(server, signer)}`;
   Deno.writeTextFileSync(join(place.home, "daemon.toml"), toml, { append: true });
-  return { version, server };
+  return server;
 }
 
 /** Sends the first half and then nothing, until it is told to go on. */

@@ -1,7 +1,7 @@
 /** Open pages over `svc update`: they come back to the new version, and get its files. */
-import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import type { Page } from "playwright-core";
-import { publishBinary } from "../support/releases.ts";
+import { update } from "../support/cut.ts";
 import { Scenario } from "../support/scripted.ts";
 import { SharedBrowser } from "../support/shared_browser.ts";
 import { tests_binary } from "../support/svc.ts";
@@ -18,18 +18,6 @@ const QUESTION = {
     args: { question: "Which one?", options: [{ label: "Postgres" }, { label: "SQLite" }] },
   }],
 };
-
-/** Updates a scenario's daemon. */
-async function update({ place }: Scenario): Promise<void> {
-  const { version, server } = await publishBinary(place);
-  try {
-    const { code, stderr } = await place.svc(["update", "--restart"]);
-    assertEquals(code, 0, stderr);
-    assertStringIncludes(place.discovery().version, version);
-  } finally {
-    await server[Symbol.asyncDispose]();
-  }
-}
 
 /**
  * Has a page know the files that it loads later by names that no daemon has: as a page of an older

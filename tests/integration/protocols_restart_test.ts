@@ -2,7 +2,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
 import { Editor } from "../support/acp.ts";
-import { cut, WAYS } from "../support/cut.ts";
+import { cut, type Way, WAYS } from "../support/cut.ts";
 import { McpClient, McpProcess } from "../support/mcp.ts";
 import type { Answer } from "../support/model_servers.ts";
 import { Scenario, type ScenarioOptions, until } from "../support/scripted.ts";
@@ -19,7 +19,12 @@ const QUESTION: Answer = {
 };
 const HALF: Answer = { text: ["One ", "two "], hang_after: 2 };
 const WHOLE: Answer = { text: ["One ", "two ", "three."] };
-const STEPS = [QUESTION, { text: "Then SQLite." }, HALF, WHOLE, { text: "Bye." }];
+const BEGIN = [QUESTION, { text: "Then SQLite." }];
+/** An update waits for an answer that is under way, so that it is not cut off. */
+const cutsAnswers = (way: Way) => way !== "an update";
+const stepsOf = (
+  way: Way,
+) => [...BEGIN, ...cutsAnswers(way) ? [HALF, WHOLE] : [], { text: "Bye." }];
 /** After a crash, too. */
 const OPTIONS: ScenarioOptions = { toml: `[agent]\ncontinue = "always"\n` };
 
@@ -28,12 +33,18 @@ for (const way of WAYS) {
     name: `an editor's process goes on over ${way}: a question, an answer, a message`,
     ignore,
     async fn() {
-      await using it = await Scenario.begin(STEPS, OPTIONS);
+      await using it = await Scenario.begin(stepsOf(way), OPTIONS);
       const decided = Promise.withResolvers<string>();
       const args = ["--approve", "auto", "--model", it.model];
       await using editor = new Editor(it.place, { args, choose: () => decided.promise });
       const session_id = await editor.open(it.workdir);
-      const asking = editor.prompt(session_id, "ask me");
+      const prompt = (text: string) => {
+        const ended = editor.prompt(session_id, text);
+        // After a failure, the end of the editor ends it.
+        ended.catch(() => {});
+        return ended;
+      };
+      const asking = prompt("ask me");
       await until(() => editor.asked.length === 1, "the question");
       await cut(it, way);
       decided.resolve(
@@ -46,14 +57,18 @@ for (const way of WAYS) {
       assertEquals(answer.length, 1);
       assert(JSON.stringify(answer).includes("SQLite"), JSON.stringify(answer));
 
-      const counting = editor.prompt(session_id, "count");
-      await until(() => editor.text().endsWith("One two "), "the half of the answer");
-      await cut(it, way);
-      assertEquals(await counting, "end_turn");
-      assertEquals(editor.text(), "Then SQLite.One two three.");
-      assertEquals(await editor.prompt(session_id, "bye"), "end_turn");
-      assertEquals(editor.text(), "Then SQLite.One two three.Bye.");
-      assertEquals([editor.asked.length, it.asked.length], [1, 5]);
+      let said = "Then SQLite.";
+      if (cutsAnswers(way)) {
+        const counting = prompt("count");
+        await until(() => editor.text().endsWith("One two "), "the half of the answer");
+        await cut(it, way);
+        assertEquals(await counting, "end_turn");
+        said += "One two three.";
+        assertEquals(editor.text(), said);
+      }
+      assertEquals(await prompt("bye"), "end_turn");
+      assertEquals(editor.text(), `${said}Bye.`);
+      assertEquals([editor.asked.length, it.asked.length], [1, stepsOf(way).length]);
     },
   });
 
@@ -61,7 +76,7 @@ for (const way of WAYS) {
     name: `a process of mcp-serve goes on over ${way}: a question, an answer, a message`,
     ignore,
     async fn() {
-      await using it = await Scenario.begin(STEPS, OPTIONS);
+      await using it = await Scenario.begin(stepsOf(way), OPTIONS);
       const { session_id } = it;
       await using client = await McpClient.over(new McpProcess(it.place, ["--caps", "all"]));
       let changed = 0;
@@ -101,18 +116,20 @@ for (const way of WAYS) {
       await idle();
       assertEquals((await said()).at(-1), "Then SQLite.");
 
-      await client.data("svc.session.send", { session_id, text: "count" });
-      await until(() => it.asked.length === 3, "the model is asked");
-      await over();
-      await idle();
-      assertEquals((await said()).filter((text) => text.includes("One")), ["One two three."]);
+      if (cutsAnswers(way)) {
+        await client.data("svc.session.send", { session_id, text: "count" });
+        await until(() => it.asked.length === 3, "the model is asked");
+        await over();
+        await idle();
+        assertEquals((await said()).filter((text) => text.includes("One")), ["One two three."]);
+      }
       client.updated.length = 0;
       await client.data("svc.session.send", { session_id, text: "bye" });
       await client.until(() => client.updated.includes(uri), "resources/updated");
       await idle();
-      assertEquals([(await said()).at(-1), it.asked.length], ["Bye.", 5]);
+      assertEquals([(await said()).at(-1), it.asked.length], ["Bye.", stepsOf(way).length]);
       // Another version may have other tools.
-      assertEquals(changed, way === "an update" ? 2 : 0);
+      assertEquals(changed, way === "an update" ? 1 : 0);
     },
   });
 }

@@ -36,9 +36,24 @@ export class DaemonLink {
     return await (await this.#connected()).call(method, ...params);
   }
 
-  /** Like {@linkcode DaemonLink.call}, for a verb known only at run time. */
-  async ask(method: string, params: Record<string, unknown>): Promise<unknown> {
-    return await (await this.#connected()).ask(method, params);
+  /**
+   * Calls a verb that takes effect once however often it is called: asks the next daemon, too, when
+   * this one stops or crashes before it answers.
+   */
+  async deliver<N extends VerbName>(
+    method: N,
+    params: Record<string, unknown>,
+  ): Promise<Result<N>> {
+    while (true) {
+      const rpc = await this.#connected();
+      try {
+        return await rpc.ask(method, params) as Result<N>;
+      } catch (error) {
+        const stops = error instanceof SvcError && error.code === "shutting_down";
+        if (this.#closed || !rpc.lost && !stops) throw error;
+        await rpc.closed;
+      }
+    }
   }
 
   /** Subscribes to a session's events after a seq, also after reconnecting. */

@@ -87,10 +87,39 @@ Deno.test("a connection over which nothing can be followed is closed, and anothe
   await link.follow("sess_1", 0);
   first.rpc.close();
   await first.rpc.closed;
-  await assertRejects(() => link.ask("session.get", {}), SvcError, "no more");
+  const get = () => link.call("session.get", { session_id: "sess_1" });
+  await assertRejects(get, SvcError, "no more");
   assertEquals([refusing.closed, refusing.asked], [true, ["session.subscribe"]]);
-  await link.ask("session.get", {});
+  await get();
   assertEquals(last.asked, ["session.subscribe", "session.get"]);
+  link.close();
+  await Promise.all(daemons.map(({ rpc }) => rpc.closed));
+});
+
+Deno.test("what takes effect once is delivered to the next daemon if this one stops or is lost", async () => {
+  const STOPS = { error: { code: -32000, message: "stops", data: { svc_code: "shutting_down" } } };
+  const stopping: FakeDaemon = new FakeDaemon(() => {
+    setTimeout(() => stopping.rpc.close());
+    return STOPS;
+  });
+  const lost: FakeDaemon = new FakeDaemon(() => {
+    lost.rpc.close();
+    return {};
+  });
+  const daemons = [stopping, lost, new FakeDaemon(() => WORKS), new FakeDaemon(() => REFUSED)];
+  const left = [...daemons];
+  const link = new DaemonLink({
+    connect: () => Promise.resolve(left.shift()!.rpc),
+    onEvent() {},
+    awaited: () => false,
+    onLost() {},
+  });
+  await link.deliver("session.approve", {});
+  assertEquals(daemons.map(({ asked }) => asked.length), [1, 1, 1, 0]);
+  // What a daemon that goes on refuses is refused.
+  daemons[2].rpc.close();
+  await daemons[2].rpc.closed;
+  await assertRejects(() => link.deliver("session.approve", {}), SvcError, "no more");
   link.close();
   await Promise.all(daemons.map(({ rpc }) => rpc.closed));
 });

@@ -41,6 +41,7 @@ import {
   thought,
 } from "./updates.ts";
 import { PendingPrompt, type TurnEnd } from "./pending_prompt.ts";
+import { RepeatedText } from "./repeated_text.ts";
 
 export interface SessionsOptions {
   /** See {@linkcode DaemonLink}. */
@@ -72,6 +73,7 @@ interface Open {
   own: Set<string>;
   /** The end of the agent's text. */
   said: string;
+  again: RepeatedText;
 }
 
 interface Where {
@@ -171,7 +173,7 @@ export class Sessions {
         client_message_id,
         ...(attachments.length > 0 && { attachments }),
       };
-      const { seq } = await this.#link.call("session.send", params);
+      const { seq } = await this.#link.deliver("session.send", params);
       waiting.sent(seq);
       return await waiting.done;
     } finally {
@@ -300,6 +302,7 @@ export class Sessions {
         return this.#showChange(session_id, open, change.item);
       case "removed": {
         const { item } = change;
+        if (item.kind === "text") open.again.expect(item.text);
         if (item.kind !== "user") return;
         for (const waiting of open.waiting) waiting.withdrawn(item.seq);
         return;
@@ -330,6 +333,8 @@ export class Sessions {
         if (open.own.delete(item.client_message_id ?? "")) return;
         return this.#tell(session_id, said("user", messageLines(item.text, item.attachments)));
       case "text":
+        open.again.begin();
+        return this.#showText(session_id, open, item.kind, item.text);
       case "thought":
         return this.#showText(session_id, open, item.kind, item.text);
       case "tool": {
@@ -349,8 +354,10 @@ export class Sessions {
 
   #showText(session_id: string, open: Open, kind: "text" | "thought", text: string): void {
     if (kind === "thought") return this.#tell(session_id, thought(text));
-    this.#tell(session_id, said("agent", text, open.said));
-    open.said = (open.said + text).slice(-CONTEXT);
+    const fresh = open.again.take(text);
+    if (fresh === "") return;
+    this.#tell(session_id, said("agent", fresh, open.said));
+    open.said = (open.said + fresh).slice(-CONTEXT);
   }
 
   #showChange(session_id: string, open: Open, item: Item): void {
@@ -398,7 +405,7 @@ export class Sessions {
         ? await this.#decision(session_id, asked, call, controller.signal)
         : await this.#answer(session_id, asked.call_id, about, controller.signal);
       const shown = await shownDigest(asked);
-      await this.#link.ask(verb, { session_id, approval_id, ...params, shown });
+      await this.#link.deliver(verb, { session_id, approval_id, ...params, shown });
     } catch (error) {
       // If aborted, someone else decided, or the turn was cancelled.
       if (!controller.signal.aborted) this.#options.notice(messageOf(error));
@@ -418,7 +425,7 @@ export class Sessions {
       question(session_id, asked, call),
       { cancellationSignal, stopWaitingOnCancel: true },
     );
-    return { verb: "session.approve", decision: decisionOf(answer) };
+    return { verb: "session.approve" as const, decision: decisionOf(answer) };
   }
 
   async #answer(
@@ -429,7 +436,7 @@ export class Sessions {
   ) {
     const waiting = { cancellationSignal, stopWaitingOnCancel: true };
     const answered = (answer: PersonAnswer | undefined) => ({
-      verb: "session.answer",
+      verb: "session.answer" as const,
       ...answer ?? { unanswered: "declined" },
     });
     if (this.#forms) {
@@ -485,6 +492,7 @@ function newlyOpen(workdir: string, before?: Open): Open {
     asked_seq: 0,
     own: before?.own ?? new Set(),
     said: "",
+    again: new RepeatedText(),
   };
 }
 

@@ -86,6 +86,10 @@ export class View {
   #questions: Waiting[] = [];
   /** Messages that no model call has seen. */
   #unseen: UserItem[] = [];
+  /** The calls of the model's last answer. */
+  #answered = new Set<string>();
+  /** The model was not called after this event yet: its next call sees all messages before. */
+  #step_seq = 0;
   #turn = false;
   #cut_off: CutOff | undefined;
   /** The note on a parked turn. */
@@ -128,9 +132,11 @@ export class View {
         this.#withdraw(event.data);
         break;
       case "session.delta":
+        this.#called();
         this.#addText(event.data.text);
         break;
       case "session.reasoning":
+        this.#called();
         this.#addThought(event.data.text);
         break;
       case "cost.tick":
@@ -138,6 +144,8 @@ export class View {
         this.#endThought();
         this.#text = this.#retry = undefined;
         this.#seen(event.data.seen_seq);
+        this.#answered = new Set(event.data.answered?.calls.map(({ call_id }) => call_id));
+        this.#step_seq = event.seq;
         break;
       case "session.tool_started": {
         const { call_id, tool, args } = event.data;
@@ -146,6 +154,7 @@ export class View {
       }
       case "session.tool_completed": {
         const { call_id, tool, ...outcome } = event.data;
+        if (this.#answered.has(call_id)) this.#step_seq = event.seq;
         if (this.#calls.has(call_id)) this.#complete(call_id, outcome);
         // The call started before this view's first event.
         else if (!this.#isCutOff(call_id)) this.#addCall({ call_id, tool, args: {}, outcome });
@@ -266,6 +275,15 @@ export class View {
   #begun(seq: number): void {
     for (const item of this.#unseen) {
       if (item.seq > seq || !item.waits) continue;
+      item.waits = false;
+      this.#changed(item);
+    }
+  }
+
+  /** A model call says something: what steers the turn and came before the call, it has read. */
+  #called(): void {
+    for (const item of this.#unseen) {
+      if (!item.waits || item.delivery !== "steer" || item.seq > this.#step_seq) continue;
       item.waits = false;
       this.#changed(item);
     }

@@ -261,6 +261,32 @@ Deno.test("a message that comes during a turn waits until a model call has seen 
   assertEquals(waits(conversation), [false, false, false]);
 });
 
+Deno.test("a message that steers waits no longer once the model answers a call made after it", () => {
+  const answered = { reason: "calls", calls: [{ call_id: "c1", tool: "run_command", args: {} }] };
+  const ended = (call_id: string): [EventType, unknown] => [
+    "session.tool_completed",
+    { call_id, tool: "run_command", ok: true, duration_ms: 5, output: "", truncated: false },
+  ];
+  const message = (delivery?: string): [EventType, unknown] => [
+    "user.message",
+    { message_id: "m", text: "m", delivery },
+  ];
+  const waits = (conversation: ViewList) =>
+    conversation.items.flatMap((it) => it.kind === "user" ? [it.waits] : []);
+  const conversation = new ViewList();
+  more(conversation, 1, message(), ["turn.started", { turn_id: "t", model: "m" }]);
+  // The call under way began before it.
+  more(conversation, 3, message("steer"), [...delta("a")]);
+  assertEquals(waits(conversation), [false, true]);
+  more(conversation, 5, ["cost.tick", { ...TICK, answered }], [...call("c1")]);
+  more(conversation, 7, message("steer"), message("queue"), ended("other"));
+  assertEquals(waits(conversation), [false, true, true, true]);
+  more(conversation, 10, ended("c1"), message("steer"), [...delta("b")]);
+  assertEquals(waits(conversation), [false, false, false, true, true]);
+  more(conversation, 13, ["cost.tick", { ...TICK, seen_seq: 10 }]);
+  assertEquals(waits(conversation), [false, false, false, false, true]);
+});
+
 Deno.test("a question belongs to its call, and waits no longer when its turn ends", () => {
   const request = {
     approval_id: "a",

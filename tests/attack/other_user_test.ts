@@ -5,6 +5,7 @@
 import { join } from "@std/path";
 import { exists } from "../../src/os/files.ts";
 import { attacksBy, type Loot, lootOf, once, sharedStage, type Stage } from "./kit.ts";
+import { granted } from "../support/permissions.ts";
 import { killKeepers, recordedKeeper } from "../support/port_keeper.ts";
 import { until } from "../support/scripted.ts";
 import type { User } from "./users.ts";
@@ -324,7 +325,8 @@ for where, chosen in itertools.cycle(ways):
         except OSError: continue
         print("bound", where); break
 `;
-const RESTARTS = 20;
+/** SVC_RESTARTS=1000 is the full size. */
+const RESTARTS = Number(granted("env") && Deno.env.get("SVC_RESTARTS") || 20);
 
 /** Tries to get the port of a daemon that is killed and started again, all the time. */
 async function takenWhile(restarts: number, let_go: boolean): Promise<Loot> {

@@ -4,27 +4,15 @@ import { delay } from "@std/async";
 import { join } from "@std/path";
 import { UNKNOWN_OUTCOME } from "../../src/agent/calls.ts";
 import type { ResultLine } from "../../src/cli/chat_lines.ts";
+import { cut } from "../support/cut.ts";
 import type { Answer } from "../support/model_servers.ts";
 import { Scenario, until } from "../support/scripted.ts";
-import { can_run_svc, gone, svcLine } from "../support/svc.ts";
+import { can_run_svc, svcLine } from "../support/svc.ts";
 import { has_tmux, TmuxTerminal } from "../support/tmux.ts";
 
 const ignore = !can_run_svc || Deno.build.os === "windows";
 
 const WAYS = ["a restart", "a crash"] as const;
-
-/** Ends the daemon and starts the next one; after a crash, that is left to the client. */
-async function cut(it: Scenario, way: typeof WAYS[number]): Promise<void> {
-  const { pid } = it.place.discovery();
-  if (way === "a crash") {
-    Deno.kill(pid, "SIGKILL");
-    return void await gone(pid);
-  }
-  await it.client.rpc.call("daemon.shutdown", { grace_s: 0 });
-  await it.daemon.ended();
-  it.daemon = await it.place.serve();
-  it.client = await it.daemon.rpc();
-}
 
 const HALF: Answer = { text: ["One ", "two "], hang_after: 2 };
 const WHOLE: Answer = { text: ["One ", "two ", "three."], usage: { input: 100, output: 10 } };

@@ -1,6 +1,6 @@
 /** Releases for tests, made as real ones are, and a server that publishes them, well or badly. */
 import { Buffer } from "node:buffer";
-import { basename, join } from "@std/path";
+import { basename, dirname, join } from "@std/path";
 import { installScripts } from "../../install/release.ts";
 import { newKey, readSigner, type Signer } from "../../install/release_keys.ts";
 import { writeRelease } from "../../install/release_write.ts";
@@ -140,6 +140,28 @@ export async function publishFor(place: Place, version: string): Promise<Release
 /** The section of `daemon.toml` that takes updates from a server. */
 export function updateToml({ manifest_url }: ReleaseServer, { public_key }: Signer): string {
   return `[update]\nmanifest_url = "${manifest_url}"\npublic_key = "${public_key}"\n`;
+}
+
+/** Installs the binary under test in the home of a place, whose programs it is from now on. */
+export function installBinary(place: Place): void {
+  const installed = join(place.home, "bin", "svc");
+  Deno.mkdirSync(dirname(installed), { recursive: true, mode: 0o700 });
+  Deno.copyFileSync(place.command[0], installed);
+  place.command[0] = installed;
+}
+
+/** Publishes the installed binary of a place with another version in it. */
+export async function publishBinary(place: Place): Promise<ReleaseServer> {
+  const [installed] = place.command;
+  const [, old] = (await place.svc(["--version"])).stdout.match(/^svc ([^+]+)\+/)!;
+  const version = `9${old.slice(1)}`;
+  const signer = await testSigner();
+  const server = new ReleaseServer(join(place.dir, "release"));
+  const binary = await withVersion(installed, old, version);
+  await makeRelease({ out: server.dir, version, signer, binary });
+  const toml = `\n${updateToml(server, signer)}`;
+  Deno.writeTextFileSync(join(place.home, "daemon.toml"), toml, { append: true });
+  return server;
 }
 
 /** Sends the first half and then nothing, until it is told to go on. */

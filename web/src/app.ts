@@ -16,7 +16,10 @@ export class App {
   readonly link = new DaemonLink();
   readonly client = new Client({ connect: this.link.connect });
   readonly daemon = new DaemonKind(this.client);
-  readonly router = new Router();
+  /** After an update, the next view comes with the new version's page. */
+  readonly router = new Router(() =>
+    this.daemon.updated.peek() && this.client.state.peek() === "connected"
+  );
   readonly announcer = new Announcer();
   /** Made with the first code. */
   highlighter: Highlighter | undefined;
@@ -31,6 +34,27 @@ export class App {
     document.onvisibilitychange = () => document.hidden || this.client.retry();
     this.daemon.start();
     return this.sessions.start();
+  }
+
+  /**
+   * Imports a part of the app.
+   *
+   * @throws {Error} when it does not come, as after an update that has other files.
+   */
+  async load<T>(part: () => Promise<T>): Promise<T> {
+    await this.client.whenTrusted();
+    try {
+      return await part();
+    } catch (cause) {
+      if (!this.daemon.updated.peek()) throw cause;
+      throw new Error("svc was updated; reload this page", { cause });
+    }
+  }
+
+  /** Gets the page anew. */
+  async reload(): Promise<void> {
+    await this.client.whenTrusted();
+    location.reload();
   }
 
   /** Shows and says what went wrong. */

@@ -3,7 +3,8 @@ import { useApp } from "./app.ts";
 import { Button } from "./ui/button.tsx";
 
 export function ConnectionBanner() {
-  const { client, daemon } = useApp();
+  const app = useApp();
+  const { client, daemon } = app;
   const bundled = daemon.bundled.value;
   const state = bundled === undefined && client.state.value === "connected"
     ? "connecting"
@@ -18,6 +19,12 @@ export function ConnectionBanner() {
   return (
     <div class="connection">
       <p class={`banner ${colour}`} role="status">{text}</p>
+      {state === "connected" && daemon.updated.value && (
+        <>
+          <p class="way-back">svc was updated. This page is still of the version before.</p>
+          <Button tone="quiet" onClick={() => app.reload()}>Reload</Button>
+        </>
+      )}
       {state === "offline" && (
         <>
           <p class="way-back">

@@ -41,7 +41,11 @@ export class Router {
   /** How far the view was scrolled when it was left; 0 for one that is opened anew. */
   top = 0;
 
-  constructor() {
+  readonly #leaves: () => boolean;
+
+  /** @param leaves whether another view takes a new page. */
+  constructor(leaves: () => boolean) {
+    this.#leaves = leaves;
     addEventListener("popstate", () => this.#show(this.kept<number>(TOP)));
     document.addEventListener("click", (event) => this.#onClick(event));
   }
@@ -53,6 +57,7 @@ export class Router {
   go(path: string): void {
     if (path === this.#path.value) return;
     this.keep(TOP, document.getElementById(SCROLLER)?.scrollTop ?? 0);
+    if (this.#leaves()) return location.assign(path);
     history.pushState(null, "", path);
     this.#show();
   }

@@ -1,4 +1,4 @@
-import { useErrorBoundary } from "preact/hooks";
+import { useEffect, useErrorBoundary } from "preact/hooks";
 import { useApp } from "./app.ts";
 import { explain } from "./rpc/api.ts";
 import { matchPath, type RouteParams } from "./router.ts";
@@ -23,12 +23,17 @@ export function View() {
 }
 
 function Loaded({ route, params }: { route: Route; params: RouteParams }) {
+  const app = useApp();
   const { Part: Body, failure } = useLoaded(route.load);
+  // A daemon of another version has other files: the page itself must come anew.
+  const gone = failure !== undefined && app.daemon.updated.value;
+  useEffect(() => {
+    if (gone) app.reload();
+  }, [gone]);
   const [broken, reset] = useErrorBoundary((error) => console.error(error));
   if (broken !== undefined) return <Failed message={explain(broken)} onRetry={reset} />;
-  // A daemon of another version has other files: the page itself must come anew.
-  if (failure !== undefined) {
-    return <Failed message={explain(failure)} onRetry={() => location.reload()} />;
+  if (failure !== undefined && !gone) {
+    return <Failed message={explain(failure)} onRetry={() => app.reload()} />;
   }
   return Body ? <Body params={params} /> : <Loading />;
 }

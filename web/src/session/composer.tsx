@@ -4,8 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { visible } from "../../../src/base/visible.ts";
 import type { CallVerb } from "../../../src/features/verb_types.ts";
 import { stopTurn, typedAgain } from "../../../src/features/chat_commands/stop_turn.ts";
-import { useApp } from "../app.ts";
-import type { Client } from "../rpc/client.ts";
+import { type App, useApp } from "../app.ts";
 import { Button } from "../ui/button.tsx";
 import { AttachedList, toSend, useAttached } from "./attached.tsx";
 import { SettingsButton } from "./configure.tsx";
@@ -52,7 +51,7 @@ export function Composer({ store, input, onSent }: ComposerProps) {
     const sent = await app.attempt(async () => {
       said.value = "";
       const typed = message.startsWith("/")
-        ? await runTyped(message, session_id, app.client, {
+        ? await runTyped(message, session_id, app, {
           stop() {
             write("");
             return stop();
@@ -183,12 +182,11 @@ export function Composer({ store, input, onSent }: ComposerProps) {
 async function runTyped(
   line: string,
   session_id: string,
-  client: Client,
+  app: App,
   acts: PageActs,
 ) {
-  await client.whenTrusted();
-  const commands = await import("./chat_commands.ts");
-  const call: CallVerb = (name, params) => client.ask(name, params);
+  const commands = await app.load(() => import("./chat_commands.ts"));
+  const call: CallVerb = (name, params) => app.client.ask(name, params);
   return await commands.runTyped(line, session_id, call, acts);
 }
 

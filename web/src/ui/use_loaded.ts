@@ -16,11 +16,11 @@ interface Loaded<P> {
  * @param load imports it; another function is another component.
  */
 export function useLoaded<P>(load: () => Promise<ComponentType<P>>): Loaded<P> {
-  const { client } = useApp();
+  const app = useApp();
   const [loaded, setLoaded] = useState<Loaded<P>>({});
   useLayoutEffect(() => {
     let gone = false;
-    client.whenTrusted().then(load).then(
+    app.load(load).then(
       (Part) => gone || setLoaded({ Part }),
       (failure) => gone || setLoaded({ failure }),
     );

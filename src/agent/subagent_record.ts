@@ -82,6 +82,10 @@ export function answerText(answer: string, seq: number): string {
     `[${left_out} more characters; read_earlier with seq ${seq} reads the whole answer]`;
 }
 
+/** What the model is told of a provider's limit, which the text before names. */
+const LIMITED = "While this limit holds, another subagent with the same model fails too. " +
+  "When it has ended, a new subagent can do the rest.";
+
 /** Returns the result of a call whose subagent has ended. */
 export function outcomeOf(
   record: SubagentRecord,
@@ -94,7 +98,8 @@ export function outcomeOf(
   if (stop_reason === "ok") return { ok: true, text: answerText(message, seq) };
   // Text that the critic stopped is not passed on.
   const said = stop_reason === "critic" ? "" : message;
-  return { ok: false, text: record.cutOffText(error ?? `it ended with "${stop_reason}"`, said) };
+  const text = record.cutOffText(error ?? `it ended with "${stop_reason}"`, said);
+  return { ok: false, text: stop_reason === "rate_limit" ? `${text}\n${LIMITED}` : text };
 }
 
 /**

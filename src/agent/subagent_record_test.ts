@@ -67,6 +67,20 @@ Deno.test("a subagent that had ended before its call got the result is not lost"
   assert(output.includes("rule canary") && !output.includes("The answer."), output);
 });
 
+Deno.test("a subagent that a provider's limit ended tells until when, live and from the journal", async () => {
+  const limited = journalOf(started("l1", "a"), ["subagent.completed", {
+    lane_id: "l1",
+    call_id: "a",
+    stop_reason: "rate_limit",
+    message: "",
+    error: "it asks to wait until 15:00:00 UTC",
+    usage,
+  }]);
+  const { ok, output } = (await readSubagent(limited, { from_seq: 1, to_seq: 9, call_id: "a" }))!;
+  assertEquals(ok, false);
+  assertMatch(output, /until 15:00:00 UTC[^]*with the same model fails too[^]*can do the rest/);
+});
+
 Deno.test("of many calls the last ones are named, and all that are still open", () => {
   const record = new SubagentRecord();
   for (let n = 0; n < 1_000; n++) {

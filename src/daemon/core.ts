@@ -8,7 +8,7 @@ import type { Discovery } from "../protocol/discovery.ts";
 import { SvcError } from "../protocol/errors.ts";
 import { VERSION } from "../protocol/version.ts";
 import { Hub } from "../session/hub.ts";
-import { type Ids, isWorkTitle } from "../session/ids.ts";
+import { type Ids, isTaskTitle, isWorkTitle } from "../session/ids.ts";
 import type { Dispatcher } from "../verbs/define.ts";
 import { givenOf, migrationsOf, type OpenFeatures } from "../verbs/feature.ts";
 import type { Host } from "../verbs/host.ts";
@@ -94,15 +94,19 @@ export function makeCore(parts: CoreParts): Core {
       // Agents keep their own conversations.
       if (features().agents.some((it) => it.answers(model))) return false;
       const { continue: mode } = config().agent;
-      // A mission or a task has its turns go on, and nobody is asked.
-      if (isWorkTitle(title)) return mode !== "never" && after !== "asked";
+      // A mission or a task has its turns go on, and nobody is asked. The attempts of a task bound
+      // how often.
+      if (isWorkTitle(title)) return mode !== "never" && (after !== "asked" || isTaskTitle(title));
       if (after === "asked") return mode !== "never";
       return mode === "always" || (mode === undefined && after !== "crash");
     },
     parks({ state }) {
       if (features().agents.some((it) => it.answers(state.model))) return undefined;
       const { continue: mode, park_after: after_ms } = config().agent;
-      return mode === "never" ? undefined : { after_ms, asks: mode === "ask" };
+      return mode === "never" ? undefined : {
+        after_ms,
+        asks: mode === "ask" && !isWorkTitle(state.title),
+      };
     },
     async compact(session, turn) {
       const { model } = session.state;

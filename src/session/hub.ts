@@ -36,11 +36,13 @@ export class Hub {
   readonly #housekeeping: Housekeeping;
   readonly #snapshots: Snapshots;
   readonly #continuations = new Continuations();
+  /** Restored sessions that their feature has not taken over yet; with a timer, it may not come. */
+  readonly #unclaimed = new Map<string, number | undefined>();
   readonly #parking = new Opener(async () => {
     const { Parking, waker } = await import("./parking.ts");
     return new Parking(waker({
       findDirectory: (session) => this.findDirectory(session),
-      goOn: (session) => this.#continuations.add(session),
+      goOn: (session) => this.#goOn(session),
       log: this.#parts.log,
     }));
   });
@@ -324,13 +326,34 @@ export class Hub {
     return this.#index.saveConfiguring(session);
   }
 
-  /** A feature adopts its sessions; a turn that nobody adopts ends by itself. */
-  #continueLater(session: Session): void {
-    if (!isWorkTitle(session.state.title)) return this.#continuations.add(session);
+  /** Leaves the turns of sessions to the feature that takes them over, however late. */
+  hold(ids: Iterable<string>): void {
+    for (const id of ids) {
+      this.claim(id);
+      this.#unclaimed.set(id, undefined);
+    }
+  }
+
+  /** Call when a feature takes a session over. */
+  claim(id: string): void {
+    clearTimeout(this.#unclaimed.get(id));
+    this.#unclaimed.delete(id);
+  }
+
+  /** The turn of a feature's session waits for the feature; one that nobody takes over goes on. */
+  #waitForFeature(session: Session): void {
+    const { id, state } = session;
+    if (!isWorkTitle(state.title) || this.#unclaimed.has(id)) return;
     const timer = setTimeout(() => {
+      this.#unclaimed.delete(id);
       if (!this.#stopping && session.waitsToGoOn) this.#continuations.add(session);
     }, ADOPTED_MS);
     Deno.unrefTimer(timer);
+    this.#unclaimed.set(id, timer);
+  }
+
+  #goOn(session: Session): void {
+    if (!this.#unclaimed.has(session.id)) this.#continuations.add(session);
   }
 
   // ── stopping and coming back ─────────────────────────────────────────────────────────────────
@@ -453,8 +476,9 @@ export class Hub {
 
   #onOpened(session: Session, moved: boolean): void {
     if (moved) this.#parts.onMoved?.(session.id);
+    if (session.waitsToGoOn) this.#waitForFeature(session);
     if (session.parked !== undefined) void this.#parking.get().then((it) => it.add(session));
-    else if (session.waitsToGoOn) this.#continueLater(session);
+    else if (session.waitsToGoOn) this.#goOn(session);
     if (this.#restored) session.takeUp();
   }
 

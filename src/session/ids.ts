@@ -1,6 +1,6 @@
 import { monotonicUlid } from "@std/ulid";
 
-export { isWorkTitle } from "./titles.ts";
+export { isTaskTitle, isWorkTitle } from "./titles.ts";
 
 /** Makes ids of the form `<prefix>_<ULID>`. */
 export interface Ids {

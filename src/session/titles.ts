@@ -13,6 +13,11 @@ export function isWorkTitle(title: string): boolean {
   return /^(?:task t|mission m)-[0-9A-Z]{26}(?: |$)/.test(title);
 }
 
+/** Whether a title is that of a task's session. */
+export function isTaskTitle(title: string): boolean {
+  return isWorkTitle(title) && title.startsWith("task ");
+}
+
 /**
  * Makes a title from a text's first line with letters or digits, without hidden characters.
  *

@@ -68,6 +68,7 @@ export class WorkSession {
     const session = await parts.hub.get(session_id).catch(() => undefined);
     if (session === undefined || session.final || session.state.title !== title) return undefined;
     session.deadline_at = deadline_at;
+    parts.hub.claim(session_id);
     return new WorkSession(session, parts, { onEvent });
   }
 
@@ -75,7 +76,7 @@ export class WorkSession {
     return this.#session.id;
   }
 
-  /** Has a turn go on that was cut off. @returns its end, or that of the last turn if it was good */
+  /** Has a turn go on that was cut off. @returns its end, or that of the last turn if it had ended */
   async goOn(): Promise<{ turn: Promise<TurnResult> } | undefined> {
     const turn = Promise.withResolvers<TurnResult>();
     this.#turn = turn;
@@ -87,18 +88,24 @@ export class WorkSession {
       // Its turn has not begun.
       else if (type === "user.message") last = undefined;
     }
-    if (last?.stop_reason !== "ok") return undefined;
+    if (last?.stop_reason === "interrupted") {
+      this.#turn = turn;
+      // Such as one that too many crashes in a row have cut off.
+      const id = await this.#session.continueTurn().catch(() => undefined);
+      return id === undefined ? undefined : { turn: turn.promise };
+    }
+    if (last === undefined) return undefined;
     turn.resolve(last);
     return { turn: turn.promise };
   }
 
-  /** Returns the ends of its turns so far, the oldest first. */
+  /** Returns the ends of its turns so far, the oldest first; of one that went on, the last. */
   async turns(): Promise<TurnResult[]> {
-    const turns: TurnResult[] = [];
+    const turns = new Map<string, TurnResult>();
     for await (const { type, data } of this.#session.journal.read(0)) {
-      if (type === "turn.completed") turns.push(data);
+      if (type === "turn.completed") turns.set(data.turn_id, data);
     }
-    return turns;
+    return [...turns.values()];
   }
 
   get workdir(): string {

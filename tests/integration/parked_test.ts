@@ -88,6 +88,40 @@ test("a limit of seconds parks the turn, which goes on by itself and repeats not
   assertEquals(it.client.of("cost.tick").length, 2);
 });
 
+const subagent = (task: string): Answer => ({
+  calls: [{ name: "agent", args: { description: task, task } }],
+});
+
+test(
+  "a limit ends a subagent, its model learns until when, and after the limit a new one goes on",
+  [
+    subagent("look"),
+    LOOK,
+    LONG,
+    limited(3),
+    subagent("look again"),
+    { text: "Looked." },
+    DONE,
+  ],
+  async (it) => {
+    await it.send("go");
+    await parked(it);
+    const [{ data: first }] = it.client.of("session.tool_completed");
+    assertEquals(first.ok, false);
+    assertMatch(first.output, /quota used up; it asks to wait until [\d :-]+ UTC/);
+    assertMatch(first.output, /list_dir \{\}: done/);
+    assertMatch(
+      first.output,
+      /While this limit holds, another subagent with the same model fails too/,
+    );
+    await it.event("turn.completed");
+    assertEquals(ends(it), [["ok", "Done."]]);
+    assertEquals(continued(it), ["limit"]);
+    const [, { data: second }] = it.client.of("session.tool_completed");
+    assertEquals([second.ok, second.output], [true, "Looked."]);
+  },
+);
+
 for (const how of ["stop", "crash"] as const) {
   test(`over a ${how} a parked turn stays parked until its time`, [
     LOOK,

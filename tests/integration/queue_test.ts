@@ -5,6 +5,7 @@ import { join } from "@std/path";
 import type { TaskPage } from "../../src/features/tasks/engine.ts";
 import type { TaskLogEntry, TaskRecord } from "../../src/features/tasks/task.ts";
 import { Random } from "../support/random.ts";
+import { until as condition } from "../support/scripted.ts";
 import { can_run_svc, type Daemon, gone, Place } from "../support/svc.ts";
 
 const ignore = !can_run_svc || Deno.build.os === "windows";
@@ -87,9 +88,15 @@ Deno.test({
     assertEquals([task.summary, task.size, task.attempts], ["hi", 2, 1]);
     assert(task.created_at <= task.started_at! && task.started_at! <= task.completed_at!);
     assertEquals(await events(daemon, id), ["enqueued", "started", "note", "completed"]);
-    const { sessions } = await call(daemon, "session.list", { include_ended: true });
-    assertEquals([sessions.length, sessions[0].state], [1, "ended"]);
-    assertEquals(sessions[0].title, `task ${id}`);
+    let session: { title: string; state: string } | undefined;
+    // It ends once the end of the task is recorded.
+    await condition(async () => {
+      const { sessions } = await call(daemon, "session.list", { include_ended: true });
+      assertEquals(sessions.length, 1);
+      [session] = sessions;
+      return session!.state === "ended";
+    }, "the session ends");
+    assertEquals(session!.title, `task ${id}`);
 
     const nowhere = () => enqueue(daemon, join(place.dir, "nowhere"), "run echo hi");
     await assertRejects(nowhere, Error, "does not exist");

@@ -10,7 +10,13 @@ import { LOST, type Outcome, type Settlement, type StartedTask } from "./lifecyc
 import { newCanary } from "../../agent/critic.ts";
 import { type ArtifactSink, keepArtifact } from "./artifacts.ts";
 import { extrasJson, isCriticised, judge } from "./judge.ts";
-import { type Artifact, type NewArtifact, RetryableError, type TaskRecord } from "./task.ts";
+import {
+  type Artifact,
+  type NewArtifact,
+  RetryableError,
+  type TaskContext,
+  type TaskRecord,
+} from "./task.ts";
 
 export interface AttemptRecords {
   /**
@@ -48,6 +54,8 @@ export interface Attempt {
   readonly stop: AbortController;
   /** Fires when it can leave its work to the next daemon. */
   readonly leave: AbortController;
+  /** How far it is; see {@linkcode TaskContext.keepWork}. */
+  work?: string;
   /**
    * Resolves when the task's outcome is recorded, whether or not the executor has ended; with the
    * record, if it is at hand.
@@ -56,6 +64,8 @@ export interface Attempt {
   ended: Promise<void>;
   /** An outcome from outside; it overrides the executor's result. */
   verdict?: Outcome;
+  /** Whether its outcome is on disk. */
+  recorded: boolean;
   released: boolean;
 }
 
@@ -97,8 +107,10 @@ export class Attempts {
       texts: [],
       stop: new AbortController(),
       leave: new AbortController(),
+      work: task.left,
       settled: Promise.withResolvers(),
       ended: Promise.resolve(),
+      recorded: false,
       released: false,
     };
     this.#running.set(task.id, attempt);
@@ -156,9 +168,8 @@ export class Attempts {
 
   /** Never rejects. */
   async #carryOut(attempt: Attempt): Promise<void> {
-    const { task, queued, stop, leave, onNote, kept, texts } = attempt;
+    const { task, stop, leave, onNote, kept, texts } = attempt;
     const { id, request, hired, attempt: number, timeout_ms, left } = task;
-    const { keepWork } = this.#parts.records;
     const deadline_at = timeout_ms && this.#parts.clock.now() + timeout_ms;
     const { task_type } = request;
     const canary = newCanary();
@@ -176,7 +187,7 @@ export class Attempts {
         canary,
         left,
         leaving: leave.signal,
-        keepWork: queued ? keepWork && ((work) => keepWork(id, work)) : undefined,
+        keepWork: this.#keeperOf(attempt),
         note: (text) => {
           void this.#note(id, text);
           onNote?.(text);
@@ -187,7 +198,35 @@ export class Attempts {
     } catch (error) {
       outcome = this.#failure(attempt, error);
     }
-    await this.#record(attempt, attempt.verdict ?? outcome);
+    outcome = attempt.verdict ?? outcome;
+    await this.#record(attempt, outcome);
+    await this.#drop(attempt, outcome);
+  }
+
+  /** Returns what stores how far a queued task is. */
+  #keeperOf(attempt: Attempt): TaskContext["keepWork"] {
+    const { keepWork } = this.#parts.records;
+    if (!attempt.queued || keepWork === undefined) return undefined;
+    return async (work) => {
+      await keepWork(attempt.task.id, work);
+      attempt.work = work;
+    };
+  }
+
+  /**
+   * Removes what an attempt leaves, unless another one goes on with it. Only after its outcome is
+   * recorded: killed between the two, the daemon finds it whole. Never rejects.
+   */
+  async #drop(attempt: Attempt, { kind }: Outcome): Promise<void> {
+    const { task: { id, request }, work } = attempt;
+    if (this.#keeperOf(attempt) === undefined || !attempt.recorded) return;
+    if (kind === "returned" && work !== undefined) return;
+    const { executors, log } = this.#parts;
+    try {
+      await executors.get(request.task_type).drop?.(id, work, kind === "completed");
+    } catch (error) {
+      log.warn("cannot remove what a task left", { task_id: id, error: messageOf(error) });
+    }
   }
 
   async #keep(attempt: Attempt, artifact: NewArtifact): Promise<Artifact> {
@@ -228,13 +267,15 @@ export class Attempts {
   }
 
   /** Records an outcome; repeats it for as long as the disk refuses it. Never rejects. */
-  async #write({ task, settled }: Attempt, outcome: Outcome): Promise<void> {
+  async #write(attempt: Attempt, outcome: Outcome): Promise<void> {
     const { records, clock, log, onSettled } = this.#parts;
-    const { id, attempt } = task;
+    const { task, settled } = attempt;
+    const { id } = task;
     let record: TaskRecord | void = undefined;
     while (!this.#closed.signal.aborted) {
       try {
-        record = await records.settle({ id, attempt, outcome }, clock.now());
+        record = await records.settle({ id, attempt: task.attempt, outcome }, clock.now());
+        attempt.recorded = true;
         break;
       } catch (error) {
         log.error("the outcome of a task cannot be recorded; trying again", {

@@ -316,7 +316,7 @@ export class LocalTaskEngine implements TaskEngine {
     this.#callbacks.pump();
     const record = this.get(id);
     await this.#attempts.cancel(id);
-    if (left !== undefined) await this.#executors.get(left.task_type).drop?.(id, left.work);
+    if (left !== undefined) await this.#executors.get(left.task_type).drop?.(id, left.work, false);
     return record;
   }
 

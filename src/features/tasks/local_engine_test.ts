@@ -39,7 +39,7 @@ class Bench implements AsyncDisposable {
   engine!: LocalTaskEngine;
   /** The tasks that go on after the last start. */
   left: string[] = [];
-  /** What was dropped. */
+  /** What was dropped: task, work and the task's status then. */
   readonly dropped: string[] = [];
 
   static async open(parts: Partial<TaskEngineParts> = {}): Promise<Bench> {
@@ -53,7 +53,10 @@ class Bench implements AsyncDisposable {
     const executors = new ExecutorRegistry([{
       task_type: "manual",
       run: (request, context) => this.#hold(request, context),
-      drop: (task_id, left) => Promise.resolve(void this.dropped.push(`${task_id} ${left}`)),
+      drop: (task_id, left) => {
+        this.dropped.push(`${task_id} ${left} ${this.engine.get(task_id).status}`);
+        return Promise.resolve();
+      },
     }, {
       task_type: "echo",
       run: ({ description = "" }) => Promise.resolve({ summary: description, size: 1 }),
@@ -670,9 +673,60 @@ Deno.test({
     await bench.crash();
     assertEquals(bench.held, []);
     await bench.engine.cancel(id);
-    assertEquals(bench.dropped, [`${id} work`]);
+    assertEquals(bench.dropped, [`${id} work failed`]);
     const other = await bench.enqueue();
     await bench.engine.cancel(other);
     assertEquals(bench.dropped.length, 1, "one without work has nothing to drop");
+  },
+});
+
+Deno.test({
+  name: "what an attempt leaves is dropped once its outcome is recorded, whatever that is",
+  ignore,
+  async fn() {
+    await using bench = await Bench.open({ workers: 9 });
+    const waits = bench.engine.run({ task_type: "manual", description: "x" });
+    for (let n = 0; n < 4; n++) await bench.enqueue();
+    const [waited_for, good, bad, again, cancelled] = bench.held;
+    for (const it of [good, bad, again]) await it.keepWork!(it.request.description!);
+    waited_for.finish();
+    good.finish();
+    bad.fail(new Error("bad"));
+    again.fail(new RetryableError("again"));
+    await bench.engine.cancel(cancelled.task_id);
+    await waits;
+    await settle();
+    assertEquals(
+      bench.dropped.toSorted(),
+      [
+        `${good.task_id} x completed`,
+        `${bad.task_id} x failed`,
+        `${again.task_id} x queued`,
+        `${cancelled.task_id} undefined failed`,
+      ].toSorted(),
+    );
+  },
+});
+
+Deno.test({
+  name: "work that goes on is not dropped, not even of an attempt that ends while it is returned",
+  ignore,
+  async fn() {
+    await using bench = await Bench.open();
+    bench.obedient = false;
+    const id = await bench.enqueue();
+    const early = await bench.enqueue();
+    await bench.held[0].keepWork!("work");
+    const closing = bench.engine.close(0);
+    await settle();
+    for (const it of bench.held) it.finish();
+    await closing;
+    bench.obedient = true;
+    bench.held.length = 0;
+    const dropped = bench.dropped.splice(0);
+    await bench.start();
+    await settle();
+    assertEquals(bench.held.map((it) => [it.task_id, it.left]), [[id, "work"], [early, undefined]]);
+    assertEquals(dropped, [`${early} undefined queued`], "there is nothing to go on with");
   },
 });

@@ -91,8 +91,9 @@ async function openHere(parts: TaskParts): Promise<TaskEngine> {
   const { paths, log, config, reporter } = parts;
   const db = await parts.openStateDb();
   const left = recoverTasks(db, parts);
-  const sessions = left.map(({ work }) => readWork(work)?.session_id ?? "");
-  await endWorkSessions(parts, TITLE, new Set(sessions));
+  const sessions = new Set(left.map(({ work }) => readWork(work)?.session_id ?? ""));
+  parts.hub.hold(sessions);
+  await endWorkSessions(parts, TITLE, sessions);
   return openTaskEngine(db, {
     executors: await executorsOf(parts, new Set(left.map(({ id }) => id))),
     log,

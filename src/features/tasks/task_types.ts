@@ -58,8 +58,9 @@ export interface TaskContext {
   /** How far an earlier attempt came that was cut off with its daemon; see `keepWork`. */
   readonly left?: string;
   /**
-   * Notes how far the attempt is, on disk, for an attempt of the next daemon. Undefined if another
-   * attempt begins anew: its client waits, or it may run on another machine.
+   * Notes how far the attempt is, on disk, for an attempt of the next daemon; `drop` removes then
+   * what the attempt leaves. Undefined if another attempt begins anew: its client waits, or it may
+   * run on another machine.
    */
   readonly keepWork?: (work: string) => Promise<void>;
   /**
@@ -97,8 +98,13 @@ export interface Executor {
    * @throws {RetryableError} when another attempt may succeed; other errors fail the task
    */
   run(request: TaskRequest, context: TaskContext): Promise<Deliverable>;
-  /** Removes what a task has left that does not go on. Never rejects. */
-  drop?(task_id: string, left: string): Promise<void>;
+  /**
+   * Removes what a task has left for the next daemon, when no attempt goes on with it: after each
+   * attempt with `keepWork`, and for a task that is cancelled while it waits.
+   *
+   * @param left the last that was given to `keepWork`
+   */
+  drop?(task_id: string, left: string | undefined, completed: boolean): Promise<void>;
 }
 
 export type TaskLogEntry = z.output<ReturnType<typeof taskLogEntrySchema>>;

@@ -13,6 +13,6 @@ export function lazyExecutor(task_type: string, load: () => Promise<Executor>): 
     check: async (request, hired) => await (await executor()).check?.(request, hired),
     exclusive: async (request) => await (await executor()).exclusive?.(request),
     run: async (request, context) => await (await executor()).run(request, context),
-    drop: async (task_id, left) => await (await executor()).drop?.(task_id, left),
+    drop: async (...left) => await (await executor()).drop?.(...left),
   };
 }

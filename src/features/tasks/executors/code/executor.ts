@@ -90,12 +90,12 @@ export function codeExecutor(parts: CodeParts): Executor {
         release();
       }
     },
-    async drop(task_id, left) {
+    async drop(task_id, left, completed) {
       const work = readWork(left);
       const title = `task ${task_id}`;
       const session = work && await parts.adoptSession(work.session_id, { title });
-      await session?.stop("killed");
-      await removePlace(parts.placeOf(task_id), () => {});
+      await session?.stop(completed ? "completed" : "killed");
+      await removeTree(parts.placeOf(task_id));
     },
   };
 }
@@ -114,34 +114,36 @@ async function carryOut(
     return await work(job, request, wanted, parts, context);
   }
   const workdir = parts.placeOf(context.task_id);
-  let left = false;
   try {
     const job = await goOn(workdir, parts, context) ??
       await start(await makeClone(place, parts, context), wanted, parts, context);
     return await work(job, request, wanted, parts, context);
-  } catch (error) {
-    left = error instanceof Leaving;
-    throw error;
   } finally {
-    if (!left) await removePlace(workdir, context.note);
+    if (context.keepWork === undefined) {
+      await removeTree(workdir).catch((error) =>
+        context.note(`cannot remove ${workdir}: ${messageOf(error)}`)
+      );
+    }
   }
-}
-
-async function removePlace(workdir: string, note: (text: string) => void): Promise<void> {
-  await removeTree(workdir).catch((error) => note(`cannot remove ${workdir}: ${messageOf(error)}`));
 }
 
 async function makeClone(
   place: { repo: string; ref?: string },
   parts: CodeParts,
-  { task_id, hired, signal, note }: TaskContext,
+  { task_id, hired, signal: stopped, leaving, note }: TaskContext,
 ): Promise<Place> {
+  const signal = AbortSignal.any([stopped, leaving]);
   const made = await parts.makePlace(task_id);
   await using egress = await parts.egress(hired);
   const source = await sourceOf(place.repo, parts, hired);
   note(`cloning ${place.repo}`);
   const sandbox = await parts.sandbox();
-  await clone({ ...place, ...source, into: made.workdir, egress, env: parts.env, sandbox, signal });
+  const into = made.workdir;
+  try {
+    await clone({ ...place, ...source, into, egress, env: parts.env, sandbox, signal });
+  } finally {
+    leaving.throwIfAborted();
+  }
   return made;
 }
 
@@ -183,7 +185,8 @@ async function start(
   parts: CodeParts,
   context: TaskContext,
 ): Promise<Job> {
-  const { hired, signal, canary } = context;
+  const { hired, signal, leaving, canary } = context;
+  leaving.throwIfAborted();
   const model = parts.model(wanted.model);
   const before = await Snapshot.take(place.workdir, await parts.sandbox(), signal);
   const session = await parts.startSession({
@@ -242,6 +245,7 @@ async function work(
   context: TaskContext,
 ): Promise<Deliverable> {
   const { keepWork, note, leaving } = context;
+  let kept = turn !== undefined;
   const signal = AbortSignal.any([context.signal, leaving]);
   const checks = parts.openChecks(session.workdir);
   let left: Leaving | undefined;
@@ -252,6 +256,9 @@ async function work(
     if (turn === undefined) {
       const so_far: Work = { session_id: session.id, canary, tree: before?.tree };
       await keepWork?.(JSON.stringify(so_far));
+      kept = keepWork !== undefined;
+      // A task that was given back meanwhile has not kept it: nothing may be done yet.
+      signal.throwIfAborted();
       turn = answer(firstPrompt(wanted, parts.model(wanted.model).builtin ? undefined : canary));
     }
     let message = await endOf(session, turn, signal);
@@ -280,8 +287,9 @@ async function work(
     throw left ?? error;
   } finally {
     checks.close();
-    if (left === undefined) await session.stop(stopped);
-    else await session.leave(left.grace_ms);
+    if (left !== undefined) await session.leave(left.grace_ms);
+    // One that is kept ends when the outcome is recorded; none works on when it is decided.
+    else if (!kept || (context.signal.aborted && !leaving.aborted)) await session.stop(stopped);
   }
 }
 

@@ -88,13 +88,19 @@ test("a limit of seconds parks the turn, which goes on by itself and repeats not
   assertEquals(it.client.of("cost.tick").length, 2);
 });
 
+/** One answer after the other, whichever conversation asks. */
+function byRequest(answers: readonly Answer[]): Scripted {
+  let at = 0;
+  return () => answers[at++];
+}
+
 const subagent = (task: string): Answer => ({
   calls: [{ name: "agent", args: { description: task, task } }],
 });
 
 test(
   "a limit ends a subagent, its model learns until when, and after the limit a new one goes on",
-  [
+  byRequest([
     subagent("look"),
     LOOK,
     LONG,
@@ -102,7 +108,7 @@ test(
     subagent("look again"),
     { text: "Looked." },
     DONE,
-  ],
+  ]),
   async (it) => {
     await it.send("go");
     await parked(it);

@@ -5,6 +5,7 @@ import { Editor } from "../support/acp.ts";
 import { cut, type Way, WAYS } from "../support/cut.ts";
 import { McpClient, McpProcess } from "../support/mcp.ts";
 import type { Answer } from "../support/model_servers.ts";
+import { installBinary } from "../support/releases.ts";
 import { Scenario, type ScenarioOptions, until } from "../support/scripted.ts";
 import { can_run_svc } from "../support/svc.ts";
 
@@ -34,6 +35,7 @@ for (const way of WAYS) {
     ignore,
     async fn() {
       await using it = await Scenario.begin(stepsOf(way), OPTIONS);
+      if (way === "an update") installBinary(it.place);
       const decided = Promise.withResolvers<string>();
       const args = ["--approve", "auto", "--model", it.model];
       await using editor = new Editor(it.place, { args, choose: () => decided.promise });
@@ -77,6 +79,7 @@ for (const way of WAYS) {
     ignore,
     async fn() {
       await using it = await Scenario.begin(stepsOf(way), OPTIONS);
+      if (way === "an update") installBinary(it.place);
       const { session_id } = it;
       await using client = await McpClient.over(new McpProcess(it.place, ["--caps", "all"]));
       let changed = 0;

@@ -37,7 +37,7 @@ export function cut(it: Scenario, way: Way): Promise<void> {
   return CUTS[way](it);
 }
 
-/** Updates a scenario's daemon to another version, once. */
+/** Updates a scenario's daemon to another version, once; its binary is installed. */
 export async function update({ place }: Scenario): Promise<void> {
   const before = place.discovery().version;
   await using _server = await publishBinary(place);

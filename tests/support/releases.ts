@@ -142,11 +142,17 @@ export function updateToml({ manifest_url }: ReleaseServer, { public_key }: Sign
   return `[update]\nmanifest_url = "${manifest_url}"\npublic_key = "${public_key}"\n`;
 }
 
-/** Installs the binary under test in the home of a place, and publishes it with another version. */
-export async function publishBinary(place: Place): Promise<ReleaseServer> {
+/** Installs the binary under test in the home of a place, whose programs it is from now on. */
+export function installBinary(place: Place): void {
   const installed = join(place.home, "bin", "svc");
   Deno.mkdirSync(dirname(installed), { recursive: true, mode: 0o700 });
   Deno.copyFileSync(place.command[0], installed);
+  place.command[0] = installed;
+}
+
+/** Publishes the installed binary of a place with another version in it. */
+export async function publishBinary(place: Place): Promise<ReleaseServer> {
+  const [installed] = place.command;
   const [, old] = (await place.svc(["--version"])).stdout.match(/^svc ([^+]+)\+/)!;
   const version = `9${old.slice(1)}`;
   const signer = await testSigner();

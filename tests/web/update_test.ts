@@ -2,6 +2,7 @@
 import { assert, assertEquals } from "@std/assert";
 import type { Page } from "playwright-core";
 import { update } from "../support/cut.ts";
+import { installBinary } from "../support/releases.ts";
 import { Scenario } from "../support/scripted.ts";
 import { SharedBrowser } from "../support/shared_browser.ts";
 import { tests_binary } from "../support/svc.ts";
@@ -53,6 +54,7 @@ Deno.test({
     const choice = page.getByRole("button", { name: "SQLite" });
     await it.send("two");
     await choice.waitFor();
+    installBinary(it.place);
     await update(it);
     assertEquals(it.place.discovery().port, port);
     for (const { page } of tabs) {
@@ -106,8 +108,9 @@ Deno.test({
     };
     // The control: without an update it is what it is.
     await list.page.getByRole("link", { name: "Missions" }).click();
-    await list.page.getByText("Failed to fetch dynamically imported module").waitFor();
+    await list.page.getByText("That did not work").waitFor();
     await list.page.goBack();
+    installBinary(it.place);
     await update(it);
     await list.page.getByText(UPDATED).waitFor();
     await session.page.getByText(UPDATED).waitFor();

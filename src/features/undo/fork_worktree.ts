@@ -2,6 +2,7 @@
  * Makes the worktree of a fork, with the files of a state. A mark on disk lets the next daemon remove
  * one whose fork was cut off.
  */
+import { delay } from "@std/async";
 import { dirname, join } from "@std/path";
 import { worktreePath } from "../../base/worktree_path.ts";
 import { atomicWrite, ensurePrivateDir, exists, readDirIfAny } from "../../os/files.ts";
@@ -86,30 +87,53 @@ export async function forkIntoWorktree(
 /** Removes the worktrees of forks that an earlier daemon left incomplete. */
 export async function recoverForks(parts: ForkParts, log: Log): Promise<void> {
   for (const { name } of readDirIfAny(parts.marks)) {
-    try {
-      const text = Deno.readTextFileSync(join(parts.marks, name));
-      await takeBack(parts, JSON.parse(text) as Mark);
-    } catch (error) {
-      log.error("cannot remove the worktree of a fork that was cut off", {
-        worktree: name,
-        error: messageOf(error),
-      });
+    for (let tries = 1;; tries++) {
+      try {
+        const text = Deno.readTextFileSync(join(parts.marks, name));
+        await takeBack(parts, JSON.parse(text) as Mark, { settle_ms: SETTLE_MS });
+        break;
+      } catch (error) {
+        if (tries < TRIES) continue;
+        log.error("cannot remove the worktree of a fork that was cut off", {
+          worktree: name,
+          error: messageOf(error),
+        });
+        break;
+      }
     }
   }
 }
 
-/** Removes the worktree, unless a session works in it. */
-async function takeBack({ hub, sandbox, marks }: ForkParts, mark: Mark): Promise<void> {
+/**
+ * How long the git of a killed daemon may take to begin with a worktree. It goes on with it, so that
+ * the worktree may come back or cannot be removed yet.
+ */
+const SETTLE_MS = 1_000;
+const TRIES = 30;
+
+/**
+ * Removes the worktree, unless a session works in it.
+ *
+ * @param options.settle_ms how long to wait whether it comes back
+ * @throws {SvcError} conflict if it does
+ */
+async function takeBack(
+  { hub, sandbox, marks }: ForkParts,
+  mark: Mark,
+  { settle_ms = 0 } = {},
+): Promise<void> {
   const { repo, name, store } = mark;
   const path = worktreePath(repo, name);
   const sessions = await hub.list(true);
   if (!sessions.some(({ workdir }) => workdir === path)) {
     const { cleanWorktree } = await import("../worktree/worktree.ts");
     const signal = AbortSignal.timeout(CLEAN_MS);
-    await cleanWorktree({ repo, name, force: true, sandbox, signal }).catch((error) => {
+    const cleaned = cleanWorktree({ repo, name, force: true, sandbox, signal }).catch((error) => {
       // Nothing was made, perhaps because this is no repository.
       if (exists(path)) throw error;
     });
+    await cleaned.finally(() => delay(settle_ms, { persistent: false }));
+    if (exists(path)) throw new SvcError("conflict", `git still makes ${path}`);
   }
   if (exists(store)) await removeTree(store);
   Deno.removeSync(join(marks, name));

@@ -81,19 +81,23 @@ export class WorkSession {
     const turn = Promise.withResolvers<TurnResult>();
     this.#turn = turn;
     if (this.#session.goOn() || this.#session.activity !== "idle") return { turn: turn.promise };
-    this.#turn = undefined;
     let last: TurnResult | undefined;
+    let waits = false;
     for await (const { type, data } of this.#session.journal.read(0)) {
       if (type === "turn.completed") last = data;
-      // Its turn has not begun.
-      else if (type === "user.message") last = undefined;
+      if (type === "turn.completed" || type === "user.message") waits = type === "user.message";
+    }
+    if (waits) {
+      // The turn of the last message has not begun, or is just beginning.
+      this.#session.takeUp();
+      return { turn: turn.promise };
     }
     if (last?.stop_reason === "interrupted") {
-      this.#turn = turn;
       // Such as one that too many crashes in a row have cut off.
       const id = await this.#session.continueTurn().catch(() => undefined);
       return id === undefined ? undefined : { turn: turn.promise };
     }
+    this.#turn = undefined;
     if (last === undefined) return undefined;
     turn.resolve(last);
     return { turn: turn.promise };

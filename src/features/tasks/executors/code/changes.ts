@@ -39,7 +39,10 @@ export class Snapshot {
     return new Snapshot(repo, await writeTree(repo, signal));
   }
 
-  /** Opens an earlier snapshot; undefined if the repository no longer has it. */
+  /**
+   * Opens an earlier snapshot; undefined if the repository no longer has it.
+   * @throws the signal's reason when it fires
+   */
   static async open(
     tree: string,
     workdir: string,
@@ -47,7 +50,10 @@ export class Snapshot {
     signal: AbortSignal,
   ): Promise<Snapshot | undefined> {
     const repo = await openRepo(workdir, sandbox, signal);
-    const kind = await gitLine(repo, ["cat-file", "-t", tree], { signal }).catch(() => undefined);
+    const kind = await gitLine(repo, ["cat-file", "-t", tree], { signal }).catch(() => {
+      signal.throwIfAborted();
+      return undefined;
+    });
     return kind === "tree" ? new Snapshot(repo, tree) : undefined;
   }
 

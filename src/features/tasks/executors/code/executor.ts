@@ -201,7 +201,12 @@ async function start(
   return { session, before, canary };
 }
 
-/** Takes over what an earlier daemon left of a task; undefined if it cannot go on. */
+/**
+ * Takes over what an earlier daemon left of a task; undefined if it cannot go on.
+ *
+ * @throws the reason of a signal that fires meanwhile; what was left stays for the next daemon if this
+ * one stops
+ */
 async function goOn(
   workdir: string,
   parts: CodeParts,
@@ -210,22 +215,37 @@ async function goOn(
   const left = readWork(context.left);
   if (left === undefined) return undefined;
   const { session_id, canary, tree } = left;
+  const { note } = context;
+  const signal = AbortSignal.any([context.signal, context.leaving]);
   const session = await parts.adoptSession(session_id, sessionOptions(context));
-  if (session === undefined) return undefined;
+  if (session === undefined) {
+    signal.throwIfAborted();
+    note(`session ${session_id} cannot go on: it has ended`);
+    return undefined;
+  }
+  let why: string;
   try {
     const before = tree === undefined
       ? undefined
-      : await Snapshot.open(tree, workdir, await parts.sandbox(), context.signal);
+      : await Snapshot.open(tree, workdir, await parts.sandbox(), signal);
     const lost = session.workdir !== workdir || (tree !== undefined && before === undefined);
     const going_on = lost ? undefined : await session.goOn();
+    signal.throwIfAborted();
     if (going_on !== undefined) {
-      context.note(`session ${session_id} goes on`);
+      note(`session ${session_id} goes on`);
       return { session, before, canary, turn: going_on.turn };
     }
+    why = lost ? "the state of its files before the task is gone" : "it has no turn to go on with";
   } catch (error) {
-    context.note(`cannot go on: ${messageOf(error)}`);
+    if (signal.reason instanceof Leaving) {
+      await session.leave(signal.reason.grace_ms);
+      throw signal.reason;
+    }
+    why = messageOf(error);
   }
   await session.stop("killed");
+  signal.throwIfAborted();
+  note(`session ${session_id} cannot go on: ${why}`);
   return undefined;
 }
 

@@ -27,6 +27,7 @@ import {
   short,
   toRow,
 } from "./figures.ts";
+import { back } from "./back.ts";
 import { codex } from "./codex.ts";
 import { foreign } from "./foreign.ts";
 import { hire } from "./hire.ts";
@@ -112,6 +113,7 @@ async function main(): Promise<number> {
     reopening,
     undo,
     web,
+    back,
   };
   const names = args.only?.split(",") ?? Object.keys(measures);
   const unknown = names.find((name: string) => !(name in measures));

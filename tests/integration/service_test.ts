@@ -10,8 +10,6 @@ import {
 import { join } from "@std/path";
 import { delay } from "@std/async";
 import type { Discovery } from "../../src/protocol/discovery.ts";
-import { LOOPBACKS } from "../support/loopback.ts";
-import { until } from "../support/scripted.ts";
 import { takeServiceManager } from "../support/service_manager.ts";
 import { can_run_svc, gone, Place } from "../support/svc.ts";
 import { can_run_systemd, UserSystemd } from "../support/systemd.ts";
@@ -88,7 +86,7 @@ Deno.test({
 
     await t.step("a crash brings a new daemon, at the same port", async () => {
       const { pid, port } = place.discovery();
-      await stored(systemd);
+      await systemd.stored();
       Deno.kill(pid, "SIGKILL");
       assertEquals((await discovered(place, (now) => now.pid !== pid)).port, port);
       await assertSession(place, id);
@@ -96,7 +94,7 @@ Deno.test({
 
     await t.step("serve restart goes through systemd, which keeps the port", async () => {
       const { pid, port } = place.discovery();
-      await stored(systemd);
+      await systemd.stored();
       const { code, stderr } = await place.svc(["serve", "restart"]);
       assertEquals(code, 0, stderr);
       const now = place.discovery();
@@ -250,12 +248,6 @@ Deno.test({
     assertEquals((await place.svc(["serve", "--install", "--uninstall"])).code, 2);
   },
 });
-
-/** Waits until systemd holds the daemon's port, in each family. */
-async function stored(systemd: UserSystemd): Promise<void> {
-  const held = `${LOOPBACKS.length}`;
-  await until(async () => await systemd.show("NFileDescriptorStore") === held, "a held port");
-}
 
 /** Waits for a discovery record. */
 async function discovered(place: Place, fits: (now: Discovery) => boolean): Promise<Discovery> {

@@ -5,8 +5,10 @@ import { shellQuote } from "../../src/base/shell_quote.ts";
 import { exists } from "../../src/os/files.ts";
 import { runProgram } from "../../src/os/program.ts";
 import { noted } from "./lacking.ts";
+import { LOOPBACKS } from "./loopback.ts";
 import { granted } from "./permissions.ts";
 import { isolateUser } from "./service_manager.ts";
+import { until } from "./scripted.ts";
 import { can_run_svc, type Place, svcCommand, tests_binary } from "./svc.ts";
 
 const SYSTEMD = "/usr/lib/systemd/systemd";
@@ -93,6 +95,12 @@ export class UserSystemd implements AsyncDisposable {
   async show(property: string): Promise<string> {
     return (await this.systemctl("show", "svc.service", `--property=${property}`, "--value"))
       .stdout;
+  }
+
+  /** Waits until it holds the daemon's port, in each family. */
+  async stored(): Promise<void> {
+    const held = `${LOOPBACKS.length}`;
+    await until(async () => await this.show("NFileDescriptorStore") === held, "a held port");
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -42,9 +42,9 @@ export class AppPage {
   readonly page: Page;
   /** Errors of the console, exceptions, refusals by the policy. */
   readonly problems: string[] = [];
-  readonly #daemon: Daemon;
+  readonly #daemon: Pick<Daemon, "url">;
 
-  private constructor(page: Page, daemon: Daemon) {
+  private constructor(page: Page, daemon: Pick<Daemon, "url">) {
     this.page = page;
     this.#daemon = daemon;
     page.setDefaultTimeout(PATIENCE_MS);
@@ -57,7 +57,7 @@ export class AppPage {
   /** Opens the app at a path. */
   static async open(
     browser: Pick<Browser, "context">,
-    daemon: Daemon,
+    daemon: Pick<Daemon, "url">,
     path = "/",
   ): Promise<AppPage> {
     await appBuilt();

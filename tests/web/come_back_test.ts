@@ -1,31 +1,15 @@
 /** Open pages come back by themselves to the next daemon, and to nobody else. */
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
-import { killKeepers, portKeepers, recordedKeeper } from "../support/port_keeper.ts";
+import { killKeepers } from "../support/port_keeper.ts";
 import { LOOPBACKS } from "../support/loopback.ts";
 import { Scenario, until } from "../support/scripted.ts";
 import { SharedBrowser } from "../support/shared_browser.ts";
+import { can_run_systemd, UserSystemd } from "../support/systemd.ts";
+import { admitted, kept, Tabs } from "../support/tabs.ts";
 import { AppPage, no_browser } from "../support/web.ts";
 
 const ignore = no_browser || Deno.build.os !== "linux";
 const shared = new SharedBrowser();
-
-/** Waits until the daemon's port is kept. */
-async function kept({ place }: Scenario): Promise<void> {
-  const holds = () => {
-    const keeper = recordedKeeper(place);
-    return keeper !== undefined && portKeepers(place).includes(keeper);
-  };
-  await until(holds, "a keeper of the port");
-}
-
-/** Waits until a page has what it comes back with. */
-async function admitted(app: AppPage): Promise<void> {
-  await app.holds(
-    `performance.getEntriesByType("resource").some(({ name, responseEnd }) =>
-      name.endsWith("/v1/page/key") && responseEnd > 0)`,
-    "a key for the page",
-  );
-}
 
 const RESTARTS: Record<string, (it: Scenario) => Promise<unknown>> = {
   async "a crash"(it) {
@@ -48,37 +32,39 @@ Deno.test({
   async fn() {
     await using it = await Scenario.begin([{ text: "the first answer" }]);
     await it.turn("one");
-    const { port } = it.daemon;
     await using browser = await shared.profile();
-    const session = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
-    const lane = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}/lanes/main`);
-    const list = await AppPage.open(browser, it.daemon);
-    const tabs = [session, lane, list];
-    const log = session.page.getByRole("log");
-    await log.getByText("the first answer").waitFor();
-    for (const tab of tabs) await admitted(tab);
-    const loads: string[] = [];
-    for (const { page } of tabs) page.on("framenavigated", (frame) => loads.push(frame.url()));
-    for (const [n, [how, restart]] of Object.entries(RESTARTS).entries()) {
-      await kept(it);
-      const before = it.place.discovery().pid;
-      await restart(it);
-      assertEquals([how, it.place.discovery().port], [how, port]);
-      assertNotEquals(it.place.discovery().pid, before);
-      for (const { page } of tabs) {
-        await page.getByText("Connected (external)").waitFor({ state: "attached" });
-      }
-      // The new daemon says so in the session.
-      await log.getByText("The daemon was restarted").nth(n).waitFor();
-      assertEquals([how, await log.getByText("the first answer").count()], [how, 1]);
+    const tabs = await Tabs.open(browser, it.place, it.session_id, "the first answer");
+    for (const [how, restart] of Object.entries(RESTARTS)) {
+      await kept(it.place);
+      await tabs.backAfter(how, () => restart(it));
     }
-    await list.page.getByRole("row", { name: /project/ }).waitFor();
-    assertEquals(loads, []);
-    // What was followed is what is read from the beginning.
-    const followed = await log.textContent();
-    await session.page.reload();
-    await log.getByText("The daemon was restarted").nth(2).waitFor();
-    assertEquals(await log.textContent(), followed);
+    await tabs.readAnew();
+  },
+});
+
+Deno.test({
+  name: "three tabs come back after systemd has restarted the unit, and after its daemon's crash",
+  ignore: ignore || !can_run_systemd,
+  async fn() {
+    await using it = await Scenario.begin([{ text: "the first answer" }]);
+    await it.turn("one");
+    await using systemd = await UserSystemd.start(it.place);
+    const { code, stderr } = await it.place.svc(["serve", "--install"]);
+    assertEquals(code, 0, stderr);
+    await using browser = await shared.profile();
+    const tabs = await Tabs.open(browser, it.place, it.session_id, "the first answer");
+    const restarts = {
+      async "systemctl restart"() {
+        const { success, stderr } = await systemd.systemctl("restart", "svc.service");
+        assert(success, stderr);
+      },
+      "a crash": () => Promise.resolve(Deno.kill(it.place.discovery().pid, "SIGKILL")),
+    };
+    for (const [how, restart] of Object.entries(restarts)) {
+      await systemd.stored();
+      await tabs.backAfter(how, restart);
+    }
+    await tabs.readAnew();
   },
 });
 
@@ -114,7 +100,7 @@ Deno.test({
     const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
     const { page } = app;
     await admitted(app);
-    await kept(it);
+    await kept(it.place);
     const { port, token } = it.daemon;
     await killKeepers(it.place);
     await it.daemon.kill();

@@ -126,8 +126,10 @@ class Run {
 
   async #converse(): Promise<End> {
     const { schema } = this.#options;
-    const { rpc, session_id } = await this.#open();
-    const text = await messageFor(rpc, session_id, this.#options.prompt);
+    await this.#open();
+    const text = await this.#call(({ rpc, session_id }) =>
+      messageFor(rpc, session_id, this.#options.prompt)
+    );
     const { attachments } = this.#options;
     const message = schema === undefined ? text : `${text}\n\n${schema.instruction}`;
     let end = await this.#ask(message, attachments.length > 0 ? { attachments } : {});
@@ -147,15 +149,30 @@ class Run {
   }
 
   /** Opens the session. Until it is announced, another one does as well after a crash. */
-  async #open(): Promise<Opened> {
+  async #open(): Promise<void> {
     for (;;) {
       try {
-        const opened = this.#opened = await this.#options.open();
-        await this.#begin(opened);
-        return opened;
+        this.#opened = await this.#options.open();
+        return await this.#begin(this.#opened);
       } catch (error) {
-        const again = error instanceof ConnectionLost && this.#model === undefined;
-        if (!again || ++this.#crashes > CRASHES_MAX) throw error;
+        if (!(error instanceof ConnectionLost)) throw error;
+        if (this.#model !== undefined) {
+          if (await this.#reopen()) return;
+          throw error;
+        }
+        if (++this.#crashes > CRASHES_MAX) throw error;
+      }
+    }
+  }
+
+  /** Makes a call that may be made twice: again with the next daemon if this one ends meanwhile. */
+  async #call<T>(call: (opened: Opened) => Promise<T>): Promise<T> {
+    for (;;) {
+      const opened = this.#opened!;
+      try {
+        return await call(opened);
+      } catch (error) {
+        if (!opened.rpc.lost || !await this.#reopen()) throw error;
       }
     }
   }
@@ -200,14 +217,9 @@ class Run {
   /** Sends a message once, even across a restart of the daemon. */
   async #send(message: Omit<Params<"session.send">, "session_id">) {
     const client_message_id = crypto.randomUUID();
-    for (;;) {
-      const { rpc, session_id } = this.#opened!;
-      try {
-        return await rpc.call("session.send", { session_id, client_message_id, ...message });
-      } catch (error) {
-        if (!rpc.lost || !await this.#reopen()) throw error;
-      }
-    }
+    return await this.#call(({ rpc, session_id }) =>
+      rpc.call("session.send", { session_id, client_message_id, ...message })
+    );
   }
 
   /** Waits for the end of the turn, even across a restart of the daemon. */
@@ -249,17 +261,24 @@ class Run {
 
   /** Has the turn go on that a crash has interrupted, unless the person wants to be asked. */
   async #goOn(): Promise<boolean> {
-    const { rpc, session_id } = this.#opened!;
-    if (this.#crashes === 0 || this.#stopped !== undefined || rpc.lost) return false;
-    const { cut_off, state } = await rpc.call("session.get", { session_id });
-    if (!cut_off || state !== "running") return false;
-    const { settings } = await rpc.call("daemon.get_config");
-    if (settings["agent.continue"]?.value === "ask") return false;
-    this.#sent_seq = this.#completed!.seq;
-    this.#completed = undefined;
-    this.#finished = Promise.withResolvers();
-    await rpc.call("session.continue", { session_id });
-    return true;
+    if (this.#crashes === 0 || this.#stopped !== undefined) return false;
+    let asked = false;
+    return await this.#call(async ({ rpc, session_id }) => {
+      const { cut_off, state, activity } = await rpc.call("session.get", { session_id });
+      // The daemon that was asked has ended, and the next one has it go on.
+      if (asked && activity === "working") return true;
+      if (!cut_off || state !== "running") return false;
+      const { settings } = await rpc.call("daemon.get_config");
+      if (settings["agent.continue"]?.value === "ask") return false;
+      if (!asked) {
+        this.#sent_seq = this.#completed!.seq;
+        this.#completed = undefined;
+        this.#finished = Promise.withResolvers();
+        asked = true;
+      }
+      await rpc.call("session.continue", { session_id });
+      return true;
+    });
   }
 
   async #follow(rpc: RpcClient, session_id: string): Promise<void> {

@@ -8,6 +8,7 @@ import { lacksForNow } from "../os/lacks.ts";
 import { isWithin } from "../os/paths.ts";
 import { modulesIn } from "./git_parts.ts";
 import { isPlaceholder } from "./git_placeholders.ts";
+import { type Concerns, listDirectory, type Listings } from "./later_listings.ts";
 import { type GitListing, gitListing, hasName, LeadFinder } from "./later_leads.ts";
 import {
   BY_GIT,
@@ -48,6 +49,8 @@ export interface LaterSearch extends LaterPlaces {
   max_entries: number;
   /** Whether to compute the states, which reads the metadata of each file. */
   states: boolean;
+  /** Of an earlier search with the same places: then only what has changed is read. */
+  listings?: Listings;
 }
 
 /** More than an event should name. */
@@ -104,16 +107,22 @@ function* listed(
   files: LaterFile[],
   finder: LeadFinder,
 ): Generator<void, boolean> {
-  const { hidden, max_entries, states } = search;
+  const { hidden, max_entries, states, listings } = search;
   const home = search.home !== undefined && touch(search.home, workdir) ? search.home : undefined;
   const own = join(workdir, ".svc");
+  // No parent matches, and names have at most three parts.
+  const laterOf = (path: string) =>
+    laterByName(lastParts(path)) ?? (home === undefined ? undefined : laterAtHome(path, home));
   const waiting = [workdir];
   let left = max_entries;
   for (let n = 0; n < waiting.length; n++) {
     const directory = waiting[n];
-    const entries = readDirIfAllowed(directory);
     const below = directory.endsWith(SEPARATOR) ? directory : directory + SEPARATOR;
-    if (isGitDirectory(entries)) {
+    const concerns: Concerns = ({ name, isDirectory, isSymlink }) =>
+      isDirectory || isSymlink || name === ".git" || laterOf(below + name) !== undefined;
+    const { entries, count, is_git } = listings?.of(directory, concerns) ??
+      listDirectory(directory, concerns);
+    if (is_git) {
       const inside = gitListing(directory);
       files.push(repository(directory, inside, states));
       finder.git(directory, directory, inside);
@@ -137,9 +146,7 @@ function* listed(
         }
         continue;
       }
-      // No parent matches, and names have at most three parts.
-      const later = laterByName(lastParts(path)) ??
-        (home === undefined ? undefined : laterAtHome(path, home));
+      const later = laterOf(path);
       if (later !== undefined && later.only !== "asked") {
         const kind = isDirectory ? "directory" : "file";
         files.push(withState({ ...later, path, kind }, search));
@@ -148,6 +155,8 @@ function* listed(
       } else if (isSymlink) finder.linkAbove(path, name);
       else if (isDirectory && !PACKAGES.has(name)) waiting.push(path);
     }
+    left -= count - entries.length;
+    if (left < 0) return true;
     yield;
   }
   return false;
@@ -175,13 +184,6 @@ function lastParts(path: string): string {
   let at = path.length;
   for (let n = 0; n < 4 && at > 0; n++) at = path.lastIndexOf("/", at - 1);
   return path.slice(Math.max(at, 0));
-}
-
-const GIT_DIRECTORY = ["HEAD", "objects", "refs"];
-
-/** True also for a repository without a working tree. */
-function isGitDirectory(entries: readonly Deno.DirEntry[]): boolean {
-  return GIT_DIRECTORY.every((needed) => entries.some(({ name }) => name === needed));
 }
 
 /** @param inside its contents; undefined for a file that points to a repository */

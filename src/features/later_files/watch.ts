@@ -4,6 +4,7 @@
  */
 import { relative } from "@std/path";
 import { delay } from "@std/async";
+import { Listings } from "../../jail/later_listings.ts";
 import { type LaterFile, laterFiles } from "../../jail/later_scan.ts";
 import { foundLater, madeLater } from "../../jail/later_locks.ts";
 import { lacksForNow } from "../../os/lacks.ts";
@@ -33,6 +34,8 @@ type States = ReadonlyMap<string, string>;
 
 /** Per directory. */
 const ENTRIES_MAX = 200_000;
+/** Working directories whose listings are remembered. */
+const LISTINGS_MAX = 8;
 /** How long a search blocks the event loop. */
 const SLICE_MS = 4;
 /** The repository whose top is the session's directory. */
@@ -51,6 +54,8 @@ export class LaterFilesWatch {
   readonly #beside = new Map<string, number>();
   /** Runs the work of each session in sequence. */
   readonly #work = new Map<string, Promise<void>>();
+  /** By working directory, the last used last. */
+  readonly #listings = new Map<string, Listings>();
   /** Sessions that know that their directory is too large. */
   readonly #told = new Set<string>();
 
@@ -172,7 +177,9 @@ export class LaterFilesWatch {
     const { workdir } = session.state;
     const { home } = this.#parts;
     const hidden = new Set(this.#parts.hidden(session));
-    const steps = laterFiles(workdir, { home, hidden, max_entries: ENTRIES_MAX, states: true });
+    const listings = this.#listingsOf(workdir);
+    const limits = { max_entries: ENTRIES_MAX, states: true };
+    const steps = laterFiles(workdir, { home, hidden, listings, ...limits });
     let began = performance.now();
     let step = steps.next();
     while (!step.done) {
@@ -185,6 +192,16 @@ export class LaterFilesWatch {
     const { files, cut } = step.value;
     foundLater(workdir, step.value, turn);
     return { found: new Map(files.map((file) => [relative(workdir, file.path), file])), cut };
+  }
+
+  #listingsOf(workdir: string): Listings {
+    const listings = this.#listings.get(workdir) ?? new Listings(workdir);
+    this.#listings.delete(workdir);
+    this.#listings.set(workdir, listings);
+    if (this.#listings.size > LISTINGS_MAX) {
+      this.#listings.delete(this.#listings.keys().next().value!);
+    }
+    return listings;
   }
 
   async #alone(session: Session, work: () => Promise<void>): Promise<void> {

@@ -56,6 +56,8 @@ export interface ExactFiles {
   changeMode(path: string, mode: number): void;
   /** Removes a file or a link; ignores a missing one. @throws {RootedError} */
   remove(path: string): void;
+  /** Makes a directory and those above it, unless they exist. @throws {RootedError} */
+  makeDirectory(path: string): void;
   /** Removes a directory if it is empty. @returns whether it is gone. */
   removeDirectory(path: string): boolean;
 }
@@ -193,6 +195,11 @@ class LinuxExact implements ExactFiles {
     });
   }
 
+  makeDirectory(path: string): void {
+    requirePath(path, this.#workdir, this.#isHidden);
+    this.#makeDirectory(path);
+  }
+
   removeDirectory(path: string): boolean {
     requirePath(path, this.#workdir, this.#isHidden);
     const { directory, name } = splitLast(path);
@@ -318,6 +325,11 @@ class PortableExact implements ExactFiles {
       throw new RootedError("is_directory", `${path}: is a directory`);
     }
     this.#guarded(path, () => Deno.removeSync(this.#whole(path)));
+  }
+
+  makeDirectory(path: string): void {
+    requirePath(path, this.#workdir, this.#isHidden);
+    this.#guarded(path, () => this.#makeDirectory(path));
   }
 
   removeDirectory(path: string): boolean {

@@ -23,10 +23,15 @@ const MODES = [0o644, 0o755, 0o600, 0o640, 0o444];
 
 type Tree = Record<string, string>;
 
-/** Files and links; not what no state has: svc's directory, `.git`, nested repositories. */
+/**
+ * Files, links and empty directories; not what no state has: svc's directory, `.git`, nested
+ * repositories.
+ */
 function treeOf(dir: string, prefix = ""): Tree {
   const tree: Tree = {};
-  for (const { name } of Deno.readDirSync(join(dir, prefix))) {
+  const entries = [...Deno.readDirSync(join(dir, prefix))];
+  if (prefix !== "" && entries.length === 0) tree[prefix] = "empty";
+  for (const { name } of entries) {
     if (prefix === "" && [".svc", ".git", "nested"].includes(name)) continue;
     const path = prefix + name;
     const info = Deno.lstatSync(join(dir, path));
@@ -75,7 +80,7 @@ function quoted(text: string): string {
 
 /** Changes a file as a person would. @returns its path */
 function changeOne(random: Random, dir: string): string {
-  const paths = Object.keys(treeOf(dir));
+  const paths = Object.keys(treeOf(dir)).filter((path) => !path.endsWith("/"));
   const path = paths.length > 0 && random.chance(0.7) ? random.pick(paths) : "of a person";
   const at = join(dir, path);
   if (random.chance(0.3) && paths.includes(path)) Deno.removeSync(at);
@@ -131,7 +136,9 @@ async function oneRound(seed: number): Promise<void> {
     const kept = new Set(done.kept.map(({ path }: { path: string }) => path));
     assert(keep || kept.size === 0, "force keeps nothing");
     for (const path of new Set([...Object.keys(tree), ...Object.keys(after)])) {
-      const expected = kept.has(path) ? now[path] : tree[path];
+      // Of empty directories, those that the person made or removed stay as they are.
+      const is_left = path.endsWith("/") && keep && after[path] !== tree[path];
+      const expected = kept.has(path) || is_left ? now[path] : tree[path];
       assertEquals(after[path], expected, `${JSON.stringify(path)}, ${JSON.stringify(done)}`);
     }
     if (random.chance(0.5)) {

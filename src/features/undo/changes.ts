@@ -3,7 +3,7 @@ import type * as z from "zod";
 import { SvcError } from "../../protocol/errors.ts";
 import type { Session } from "../../session/session.ts";
 import { endOf } from "./compare.ts";
-import type { Exclusion, FileDifference } from "./file_state.ts";
+import { type Exclusion, type FileDifference, isDirectory } from "./file_state.ts";
 import type { Lines } from "./git_output.ts";
 import type { FileStore } from "./store.ts";
 import type { Undo } from "./undo.ts";
@@ -51,10 +51,10 @@ export async function changesOf(
       ? [named.before, endOf(named, session.state.undo)]
       : [first?.before ?? last, last];
     const lines = await store.lines([...pairs, [from, to]], signal);
-    const differences = await store.differences(from, to, signal);
+    const differences = filesOf(await store.differences(from, to, signal));
     const max_bytes = full ? FULL_PATCH_BYTES : PATCH_BYTES;
     const { patch, truncated } = await store.patch(from, to, { max_bytes, signal });
-    const others = await store.differences(last, now, signal);
+    const others = filesOf(await store.differences(last, now, signal));
     const of = lines.at(-1)!;
     return {
       turns: shown.map((turn, n) => ({
@@ -78,6 +78,10 @@ export async function changesOf(
 }
 
 const EMPTY = { files_changed: 0, added: 0, deleted: 0, patch: "", truncated: false };
+
+function filesOf(differences: readonly FileDifference[]): FileDifference[] {
+  return differences.filter((it) => !isDirectory(it));
+}
 
 function countsOf(lines: Lines): Counts {
   const sum = (name: "added" | "deleted") =>

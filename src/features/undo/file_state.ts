@@ -6,11 +6,16 @@ interface UsualModes {
   exec: number;
 }
 
-/** Permission bits in a state: git itself only records whether a file is executable. */
+/**
+ * What git does not record of a state. Of permission bits it only records whether a file is
+ * executable.
+ */
 export interface Modes {
   usual: UsualModes;
   /** Those that differ, by path. */
   other: Record<string, number>;
+  /** Directories with nothing in them, sorted; undefined if they are not known. */
+  empty?: string[];
 }
 
 export interface KeptFile {
@@ -22,6 +27,7 @@ export interface KeptFile {
 }
 
 export interface FileDifference {
+  /** Ends with a slash for an empty directory. */
   path: string;
   /** Undefined if it did not exist. */
   from?: KeptFile;
@@ -98,6 +104,34 @@ export function modeDifferences(
     const kept = (modes: Modes) => ({ object: "", link: false, mode: modeOf(modes, path, exec) });
     return [{ path, from: kept(from), to: kept(to) }];
   });
+}
+
+/** Whether an empty directory differs, not a file. */
+export function isDirectory({ path }: Pick<FileDifference, "path">): boolean {
+  return path.endsWith("/");
+}
+
+const DIRECTORY: KeptFile = { object: "", link: false, mode: 0o777 };
+
+/** Returns the empty directories that only one state has. */
+export function directoryDifferences(from: Modes, to: Modes): FileDifference[] {
+  if (from.empty === undefined || to.empty === undefined) return [];
+  const [before, after] = [new Set(from.empty), new Set(to.empty)];
+  return [
+    ...from.empty.filter((it) => !after.has(it)).map((it) => ({ path: `${it}/`, from: DIRECTORY })),
+    ...to.empty.filter((it) => !before.has(it)).map((it) => ({ path: `${it}/`, to: DIRECTORY })),
+  ];
+}
+
+/** Returns differences without empty directories in which others are made or removed. */
+export function withoutDirectoriesAbove<T extends { path: string }>(all: readonly T[]): T[] {
+  const above = new Set<string>();
+  for (const { path } of all) {
+    for (let cut = path.indexOf("/"); cut >= 0; cut = path.indexOf("/", cut + 1)) {
+      if (cut < path.length - 1) above.add(path.slice(0, cut + 1));
+    }
+  }
+  return all.filter(({ path }) => !above.has(path));
 }
 
 export function noteMode({ usual, other }: Modes, path: string, mode: number): void {

@@ -7,8 +7,9 @@ import { setImmediate } from "node:timers/promises";
 import { join } from "@std/path";
 import { atomicWrite, readTextIfAny } from "../../os/files.ts";
 import { type ExactFile, type ExactFiles, exactFiles } from "../../jail/rooted_exact.ts";
+import { RootedError } from "../../jail/rooted_path.ts";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
-import type { FileDifference, KeptFile } from "./file_state.ts";
+import { type FileDifference, isDirectory, type KeptFile } from "./file_state.ts";
 import type { FileStore } from "./store.ts";
 
 interface FilesPlace {
@@ -120,23 +121,24 @@ function isSame(one: KeptFile, other: KeptFile | undefined): boolean {
   return one.object === "" || other.object === "" || one.object === other.object;
 }
 
-/** Removes files, deepest first, then writes the rest. */
+/** Removes files, deepest first, then writes the rest, and makes directories that are empty. */
 export async function changeFiles(
   place: FilesPlace,
   differences: readonly FileDifference[],
   signal: AbortSignal,
 ): Promise<void> {
   const numbered = differences.map((difference, n) => ({ ...difference, n }));
+  const empty = differences.filter((it) => isDirectory(it) && it.to !== undefined);
   const gone = numbered.filter(({ to }) => to === undefined).map(({ path }) => path)
     .sort((one, other) => one < other ? 1 : -1);
   for (let at = 0; at < gone.length; at += AT_ONCE) {
     const some = gone.slice(at, at + AT_ONCE);
     const files = filesIn(place);
-    for (const path of some) files.remove(path);
+    for (const path of some) if (!isDirectory({ path })) files.remove(path);
     removeEmpty(files, some);
     await setImmediate();
   }
-  const kept = numbered.filter((it) => it.to !== undefined);
+  const kept = numbered.filter((it) => it.to !== undefined && !isDirectory(it));
   const content = kept.filter((it) => !hasSameContent(it));
   const files = filesIn(place);
   const added = kept.filter(({ from }) => from === undefined).map(({ path }) => path);
@@ -151,6 +153,14 @@ export async function changeFiles(
     if (link) files.link(path, new TextDecoder().decode(bytes), temporaryOf(n));
     else files.put(path, bytes, mode, temporaryOf(n));
   }, signal);
+  for (const { path } of empty) {
+    try {
+      files.makeDirectory(path.slice(0, -1));
+    } catch (error) {
+      // A file that is kept may be where it was.
+      if (!(error instanceof RootedError) || error.reason === "denied") throw error;
+    }
+  }
 }
 
 function hasSameContent({ from, to }: FileDifference): boolean {
@@ -201,7 +211,8 @@ export function inTheWay(
   place: FilesPlace,
   differences: readonly FileDifference[],
 ): string[] {
-  const added = differences.filter(({ from }) => from === undefined).map(({ path }) => path);
+  const added = differences.filter((it) => it.from === undefined && !isDirectory(it))
+    .map(({ path }) => path);
   const known = new Map(differences.map(({ path, from }) => [path, from]));
   const files = filesIn(place);
   const looked = files.look(added);

@@ -8,11 +8,15 @@ import { concat } from "../../base/bytes.ts";
 import { exactFiles } from "../../jail/rooted_exact.ts";
 import { exists } from "../../os/files.ts";
 import { SvcError } from "../../protocol/errors.ts";
+import { directoriesOf } from "./choice.ts";
+import { emptiedBy, lookThrough } from "./empty_directories.ts";
 import {
+  directoryDifferences,
   type Exclusion,
   type ExclusionReason,
   type FileDifference,
   indexEntry,
+  isDirectory,
   isExec,
   isNameable,
   isReadable,
@@ -33,6 +37,7 @@ import {
   RECORD,
   runGit,
   SCAN,
+  SCAN_IN,
   type StorePlace,
 } from "./store_git.ts";
 
@@ -51,6 +56,8 @@ interface Scan {
   tracked: ReadonlySet<string>;
   /** The number of files whose names cannot be stored. */
   unnamed: number;
+  /** Empty directories, without those that were in the last state with a file; undefined for many. */
+  empty?: string[];
 }
 
 interface StoreLimits {
@@ -75,6 +82,8 @@ export const LIMITS: StoreLimits = {
 const PACK_FROM = 200;
 /** Files checked in one turn of the event loop. */
 const LOOKED_AT_ONCE = 500;
+/** The paths that a run of git gets as arguments, in characters. */
+const ARGUMENTS_MAX = 60_000;
 /** An upper bound of the average path, in bytes. */
 const PATH_BYTES = 256;
 const READ_MS = 60_000;
@@ -148,7 +157,8 @@ export class FileStore {
       const found = await this.#scan(signal);
       const { added, removed, excluded } = await this.#sort(found, unreadable);
       const last = this.#last();
-      if (last !== undefined && added.length + removed.length === 0) {
+      const is_same = this.#noteEmpty(found.empty, removed);
+      if (last !== undefined && added.length + removed.length === 0 && is_same) {
         return took(last, excluded, scanned_ms);
       }
       const recorded_ms = Date.now();
@@ -173,13 +183,68 @@ export class FileStore {
     const output = await this.#output(SCAN, { signal, sees_files: true, max });
     const names = splitNames(output);
     const end = names.indexOf("");
+    const tracked = new Set(usable(names.slice(end)));
+    const listed = names.slice(0, end).filter((name) => !name?.endsWith("/"));
+    const directories = usable(names.slice(0, end)).filter((name) => name.endsWith("/"))
+      .map((name) => name.slice(0, -1));
+    // Git does not list a directory in a file's place.
+    directories.push(...await this.#directoriesAmong([...tracked]));
+    const inside = await this.#scanIn(directories, signal);
+    const new_names = [...listed, ...inside.names];
     // svc cannot use a name that is not UTF-8.
-    const unnamed = names.filter((name) => name === undefined).length;
-    const paths = (some: (string | undefined)[]) => some.filter((name) => !!name) as string[];
-    const tracked = new Set(paths(names.slice(end)));
-    const found = [...tracked, ...paths(names.slice(0, end)).filter((it) => !tracked.has(it))];
-    if (found.length > this.#limits.files) throw tooMany(this.#limits.files);
-    return { paths: found, tracked, unnamed };
+    const unnamed = [...new_names, ...names.slice(end)].filter((name) => name === undefined).length;
+    const found = new Set([...tracked, ...usable(new_names)]);
+    if (found.size > this.#limits.files) throw tooMany(this.#limits.files);
+    return { paths: [...found], tracked, unnamed, empty: inside.empty };
+  }
+
+  async #directoriesAmong(paths: readonly string[]): Promise<string[]> {
+    const found: string[] = [];
+    for (let at = 0; at < paths.length; at += LOOKED_AT_ONCE) {
+      const some = paths.slice(at, at + LOOKED_AT_ONCE);
+      const looked = exactFiles(this.#place.workdir, []).look(some);
+      found.push(...some.filter((_, n) => looked[n]?.kind === "directory"));
+      await setImmediate();
+    }
+    return found;
+  }
+
+  /** Lists the new files, and the empty directories, in directories without a known file. */
+  async #scanIn(
+    directories: readonly string[],
+    signal: AbortSignal,
+  ): Promise<{ names: (string | undefined)[]; empty: string[] | undefined }> {
+    if (directories.length === 0) return { names: [], empty: [] };
+    const looked = await lookThrough(this.#place.workdir, directories);
+    const { empty, filled } = looked ?? { empty: [], filled: directories };
+    const known = new Set(this.#knownModes().empty);
+    const asked = empty.filter((path) => !known.has(path));
+    if (filled.length + asked.length === 0) return { names: [], empty: looked && empty };
+    // Git would take the first characters of some names for options of its own.
+    this.#write(FILES.wanted, asked.map((path) => `./${path}\0`).join(""));
+    const is_long = filled.join().length > ARGUMENTS_MAX;
+    const args = is_long ? ["."] : filled;
+    const max = this.#limits.files * PATH_BYTES;
+    const names = splitNames(
+      await this.#output(SCAN_IN, { args, signal, sees_files: true, max }),
+    );
+    const end = names.indexOf("");
+    const ignored = new Set(names.slice(end));
+    return {
+      names: names.slice(0, end),
+      empty: looked && empty.filter((path) => !ignored.has(`./${path}`)),
+    };
+  }
+
+  /** Notes the empty directories of now. @returns whether they are those of the last state. */
+  #noteEmpty(found: readonly string[] | undefined, removed: readonly string[]): boolean {
+    const modes = this.#knownModes();
+    const before = modes.empty;
+    delete modes.empty;
+    if (found !== undefined) {
+      modes.empty = [...new Set([...found, ...emptiedBy(this.#place.workdir, removed)])].sort();
+    }
+    return before?.join("\0") === modes.empty?.join("\0");
   }
 
   /** Makes an index with what the repository knows to be unchanged, or none. */
@@ -339,7 +404,11 @@ export class FileStore {
     const max = this.#limits.files * PATH_BYTES;
     const raw = await this.#output(script, { args: [from, to], signal, max });
     const found = parseRaw(decode(raw), before, after);
-    return [...found, ...modeDifferences(before, after, new Set(found.map(({ path }) => path)))];
+    return [
+      ...found,
+      ...modeDifferences(before, after, new Set(found.map(({ path }) => path))),
+      ...directoryDifferences(before, after),
+    ];
   }
 
   /** Makes a state: `from` with these files as they are in `to` of each difference. */
@@ -350,8 +419,9 @@ export class FileStore {
   ): Promise<string> {
     if (changes.length === 0) return from;
     const modes = await this.#modesOf(from, signal);
+    if (modes.empty !== undefined) modes.empty = emptyAfter(modes.empty, changes);
     // First what goes: a directory may take a file's place.
-    const sorted = [...changes].sort((one, other) =>
+    const sorted = changes.filter((it) => !isDirectory(it)).sort((one, other) =>
       Number(one.to !== undefined) - Number(other.to !== undefined)
     );
     let entries = "";
@@ -532,6 +602,25 @@ export class FileStore {
     }
     return this.#modes;
   }
+}
+
+/** Returns the names that svc can use. */
+function usable(names: readonly (string | undefined)[]): string[] {
+  return names.filter((name): name is string => !!name);
+}
+
+/** Returns the empty directories after changes. */
+function emptyAfter(empty: readonly string[], changes: readonly FileDifference[]): string[] {
+  const all = new Set(empty);
+  const made = changes.filter(({ to }) => to !== undefined).map(({ path }) => path);
+  for (const path of changes.filter(isDirectory).map((it) => it.path)) {
+    all.delete(path.slice(0, -1));
+  }
+  for (const path of made) {
+    if (path.endsWith("/")) all.add(path.slice(0, -1));
+    for (const above of directoriesOf(path.replace(/\/$/, ""))) all.delete(above);
+  }
+  return [...all].sort();
 }
 
 function tooMany(files: number): SvcError {

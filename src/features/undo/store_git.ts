@@ -15,12 +15,26 @@ import { BORROWED } from "./store_files.ts";
 const MAKE_STATE =
   `printf '040000 tree %s\\tfiles\\n100644 blob %s\\tmodes\\n' "$tree" "$modes" | git mktree`;
 
-/** New files, an empty name, then files that may have changed. */
+/**
+ * New files, an empty name, then files that may have changed. A directory with only new files, or
+ * none, is there by its name and a slash.
+ */
 export const SCAN = `git diff-files --name-only -z --ignore-submodules=all >"$GIT_DIR/svc-changed" &
-git ls-files --others --exclude-standard -z || exit 91
+git ls-files --others --exclude-standard --directory -z || exit 91
 printf '\\0'
 wait $! || exit 92
 cat "$GIT_DIR/svc-changed"`;
+
+/**
+ * New files in directories; an empty name; which of the wanted names are ignored. That stops at a
+ * name that was changed meanwhile, as the next scan sees.
+ */
+export const SCAN_IN = `if [ $# -gt 0 ]; then
+  git ls-files --others --exclude-standard -z -- "$@" || exit 91
+fi
+printf '\\0'
+[ -s "$GIT_DIR/svc-wanted" ] || exit 0
+GIT_LITERAL_PATHSPECS=0 git check-ignore --no-index -z --stdin <"$GIT_DIR/svc-wanted" || true`;
 
 /** Prints the name of a state made of another one and changed entries, with an index of its own. */
 export const COMBINE = `GIT_INDEX_FILE="$GIT_DIR/svc-combined"

@@ -13,9 +13,14 @@ import type { Ids } from "../../session/ids.ts";
 import type { Session } from "../../session/session.ts";
 import type { Turn } from "../../session/turn.ts";
 import type { UndoState } from "../../session/session_state.ts";
-import type { Exclusion, FileDifference } from "./file_state.ts";
-import { type Choice, choose, type KeptPath, PATHS_NAMED } from "./choice.ts";
-import { compareWith, type Now } from "./compare.ts";
+import {
+  type Exclusion,
+  type FileDifference,
+  isDirectory,
+  withoutDirectoriesAbove,
+} from "./file_state.ts";
+import { type Choice, choose, type Force, type KeptPath, PATHS_NAMED } from "./choice.ts";
+import { compareWith, type Comparison, type Now } from "./compare.ts";
 import {
   type FilePlan,
   nothing,
@@ -205,14 +210,16 @@ export class Undo {
     const signal = new AbortController().signal;
     const { store } = kept;
     const { state: from } = await store.take(signal);
-    const { differences, foreign } = await plan.compare({ store, from, signal });
     const { force } = options;
+    const compared = await plan.compare({ store, from, signal });
+    const { foreign } = compared;
+    const differences = withoutForeignDirectories(compared, force);
     const blocked = new Set(inTheWay(kept, differences));
     const choice = choose(differences, { only: plan.only?.path, foreign, blocked, force });
     if (options.dry_run) return previewOf(plan, choice);
     if (choice.refusal !== undefined) throw choice.refusal;
     const { chosen } = choice;
-    const to = chosen.length === differences.length && plan.state !== undefined
+    const to = chosen.length === compared.differences.length && plan.state !== undefined
       ? plan.state
       : await store.combine(from, chosen, signal);
     const rewind_id = this.#parts.ids.next("rewind");
@@ -388,8 +395,17 @@ function pattern(path: string): string {
   return path.replace(/[\\*?[\]!# ]/g, "\\$&");
 }
 
+/** Leaves out empty directories that somebody made or removed since: they are not worth a question. */
+function withoutForeignDirectories(
+  { differences, foreign }: Comparison,
+  force: Force,
+): FileDifference[] {
+  const isLeft = (it: FileDifference) => force !== true && isDirectory(it) && foreign.has(it.path);
+  return differences.filter((it) => !isLeft(it));
+}
+
 function filesEvent({ from, to, chosen, kept }: Restored) {
-  const changed = chosen.length;
+  const changed = withoutDirectoriesAbove(chosen).length;
   if (kept.length === 0) return { from, to, changed };
   const names = kept.slice(0, NAMED).map(({ path }) => path);
   return { from, to, changed, kept: names, kept_count: kept.length };
@@ -403,11 +419,12 @@ function answerOf(
   { target: { message_id }, known }: Pick<Plan, "target" | "known">,
   { chosen, kept }: Pick<Restored, "chosen" | "kept"> = { chosen: [], kept: [] },
 ) {
+  const shown = withoutDirectoriesAbove(chosen);
   return {
     message_id,
-    files: chosen.slice(0, PATHS_NAMED).map(({ path }) => path),
-    files_changed: chosen.length,
-    files_deleted: chosen.filter(({ to }) => to === undefined).length,
+    files: shown.slice(0, PATHS_NAMED).map(({ path }) => path),
+    files_changed: shown.length,
+    files_deleted: shown.filter(({ to }) => to === undefined).length,
     kept: kept.slice(0, PATHS_NAMED),
     kept_count: kept.length,
     conversation: known !== undefined,

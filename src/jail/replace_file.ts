@@ -8,7 +8,7 @@ export interface Replacement {
   existing?: { fd: Descriptor; stat: FileStat };
   /** Permission bits; a new file gets the usual ones by default. */
   mode?: number;
-  /** A name beside it until it is complete. */
+  /** A name beside it, for a moment or until it is complete. */
   temporary: string;
 }
 
@@ -31,7 +31,10 @@ function renamed(
   same_owner = true,
 ): boolean {
   // Until a replacement has the old file's mode, nobody else can read it.
-  using file = kernel.createIn(directory, temporary, mode === undefined ? 0o666 : 0o600);
+  const first_mode = mode === undefined ? 0o666 : 0o600;
+  // Without a name, so that nothing is left of it if this process is killed while it writes.
+  const unnamed = kernel.createUnnamedIn(directory, first_mode);
+  using file = unnamed ?? kernel.createIn(directory, temporary, first_mode);
   try {
     const owner = existing?.stat.owner;
     const { owner: own } = kernel.stat(file);
@@ -42,6 +45,7 @@ function renamed(
     }
     kernel.write(file, data, 0);
     if (mode !== undefined) kernel.changeMode(file, mode & PERMISSIONS);
+    if (unnamed !== undefined) kernel.nameIn(unnamed, directory, temporary);
     kernel.renameIn(directory, temporary, name);
     return true;
   } catch (error) {

@@ -54,6 +54,7 @@ export const SYMBOLS = {
   readlinkat: { parameters: ["i32", "buffer", "buffer", "usize"], result: "isize" },
   fchmod: { parameters: ["i32", "u32"], result: "i32" },
   fchmodat: { parameters: ["i32", "buffer", "u32", "i32"], result: "i32" },
+  linkat: { parameters: ["i32", "buffer", "i32", "buffer", "i32"], result: "i32" },
   renameat: { parameters: ["i32", "buffer", "i32", "buffer"], result: "i32" },
   unlinkat: { parameters: ["i32", "buffer", "i32"], result: "i32" },
   mkdirat: { parameters: ["i32", "buffer", "u32"], result: "i32" },

@@ -39,12 +39,14 @@ export const O = {
   NOFOLLOW: Deno.build.arch === "aarch64" ? 0o100000 : 0o400000,
 } as const;
 
+const O_TMPFILE = 0o20000000 | O.DIRECTORY;
 const RESOLVE_NO_MAGICLINKS = 0x02;
 const RESOLVE_NO_SYMLINKS = 0x04;
 const RESOLVE_BENEATH = 0x08;
 const AT_FDCWD = -100;
 const AT_SYMLINK_NOFOLLOW = 0x100;
 const AT_REMOVEDIR = 0x200;
+const AT_SYMLINK_FOLLOW = 0x400;
 const AT_EMPTY_PATH = 0x1000;
 const STATX_BASIC_STATS = 0x7ff;
 /** Of the mode in `struct statx`. */
@@ -168,6 +170,30 @@ export class Kernel implements Disposable {
   createIn(directory: Descriptor, name: string, mode: number): Descriptor {
     const flags = O.WRONLY | O.CREAT | O.EXCL | O.NOFOLLOW;
     return this.#own("openat2", this.#openat2(directory.number, name, flags, { mode }));
+  }
+
+  /**
+   * Creates a file without a name, which is gone when this process dies before
+   * {@linkcode Kernel.nameIn}.
+   *
+   * @returns undefined where the file system cannot do that, or nothing can be created
+   */
+  createUnnamedIn(directory: Descriptor, mode: number): Descriptor | undefined {
+    const number = this.#openat2(directory.number, ".", O.WRONLY | O_TMPFILE, { mode });
+    return number < 0 ? undefined : this.#own("openat2", number);
+  }
+
+  /** Gives a file without a name a new one. */
+  nameIn(fd: Descriptor, directory: Descriptor, name: string): void {
+    const from = text(`/proc/self/fd/${fd.number}`);
+    const result = this.#c.linkat(
+      AT_FDCWD,
+      from,
+      directory.number,
+      text(name),
+      AT_SYMLINK_FOLLOW,
+    );
+    this.#check("linkat", result);
   }
 
   /** Opens the same file again, for its content. */

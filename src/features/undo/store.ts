@@ -612,13 +612,13 @@ function usable(names: readonly (string | undefined)[]): string[] {
 /** Returns the empty directories after changes. */
 function emptyAfter(empty: readonly string[], changes: readonly FileDifference[]): string[] {
   const all = new Set(empty);
-  const made = changes.filter(({ to }) => to !== undefined).map(({ path }) => path);
-  for (const path of changes.filter(isDirectory).map((it) => it.path)) {
-    all.delete(path.slice(0, -1));
-  }
-  for (const path of made) {
-    if (path.endsWith("/")) all.add(path.slice(0, -1));
-    for (const above of directoriesOf(path.replace(/\/$/, ""))) all.delete(above);
+  for (const it of changes) if (isDirectory(it)) all.delete(it.path.slice(0, -1));
+  for (const it of changes) {
+    if (it.to === undefined) continue;
+    // Nothing is empty in whose place or in which something is made.
+    const path = isDirectory(it) ? it.path.slice(0, -1) : it.path;
+    for (const taken of [path, ...directoriesOf(path)]) all.delete(taken);
+    if (isDirectory(it)) all.add(path);
   }
   return [...all].sort();
 }

@@ -168,7 +168,8 @@ export async function git(
   const once = async () => {
     const lasts_s = READING.has(args[0]) ? undefined : (options.timeout_ms ?? TIMEOUT_MS) / 1000;
     const scope = { ...scopeOf(repo), lasting: lasts_s !== undefined };
-    if (LOOKING.has(args[0])) scope.git_tree = at.path;
+    if (READING.has(args[0])) scope.read_only = true;
+    else if (LOOKING.has(args[0])) scope.git_tree = at.path;
     const argv = programArgv(repo.sandbox, [...words, ...args], scope);
     const env = { ...argv.env, ...ENVIRONMENT, ...repo.env, ...options.env };
     return await run({ ...argv, env }, repo, args[0], { ...options, lasts_s });

@@ -52,12 +52,14 @@ export async function execute(
   { session_id, workdir, hidden, signal, onOutput, mayConnect }: ToolScope,
 ): Promise<ToolOutcome> {
   const space = await parts.space(session_id);
+  const env = await parts.variables(session_id);
   const all = network || outside_sandbox || parts.network();
   await using way_out = all ? undefined : await parts.wayOut(session_id, decideHost(mayConnect));
   const scope = {
     session_id,
     workdir,
     hidden,
+    env,
     space,
     checkout: space?.checkout,
     network: network || parts.network(),

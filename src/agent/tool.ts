@@ -156,6 +156,8 @@ export interface ToolParts {
   wayOut(session_id: string, decide?: DecideHost): Promise<WayOut | undefined>;
   /** Directories of a session that outlive one command; undefined without a sandbox. */
   space(session_id: string): Promise<CommandSpace | undefined>;
+  /** The variables that the person grants to commands, of a session or their own. */
+  variables(session_id?: string): Promise<Record<string, string>>;
   home?: string;
   /** The daemon's own port, which no tool may fetch from. */
   own_port(): number;

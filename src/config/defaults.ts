@@ -20,6 +20,7 @@ export const DEFAULTS = {
     network: false,
     allowed_hosts: [] as string[],
     registries: true,
+    env: [] as string[],
     units: 16,
     // More than builds and browsers need, far less than would stall a machine.
     max_processes: 512,

@@ -6,6 +6,7 @@ import { EFFORTS } from "../protocol/effort.ts";
 import { presetOf, PRESETS } from "../models/presets.ts";
 import type { ModelEntry } from "../models/registry.ts";
 import { modelEntrySchema } from "../protocol/schemas/model_entry.ts";
+import { requireVariable } from "../jail/granted_variables.ts";
 import { parseAllowedHost } from "../net/allowed_hosts.ts";
 import { messageOf } from "../protocol/errors.ts";
 import { DEFAULTS } from "./defaults.ts";
@@ -42,12 +43,14 @@ const limit = (least: number) =>
   z.int().min(0).max(2 ** 31 - 1)
     .refine((it) => it === 0 || it >= least, `must be 0 for no limit, or at least ${least}`);
 
-function requireHost(text: string, context: z.RefinementCtx): void {
-  try {
-    parseAllowedHost(text);
-  } catch (error) {
-    context.addIssue({ code: "custom", message: messageOf(error) });
-  }
+function refined(check: (text: string) => unknown) {
+  return (text: string, context: z.RefinementCtx): void => {
+    try {
+      check(text);
+    } catch (error) {
+      context.addIssue({ code: "custom", message: messageOf(error) });
+    }
+  };
 }
 
 /** Checks keys of providers that depend on their names. */
@@ -143,13 +146,18 @@ export const OWN = z.strictObject({
       error: 'must be true, false or "allowed"',
     }).default(DEFAULTS.sandbox.network)
       .describe('Whether commands reach the network; "allowed" for the allowed hosts only'),
-    allowed_hosts: z.array(z.string().superRefine(requireHost)).max(1_000).default([
+    allowed_hosts: z.array(z.string().superRefine(refined(parseAllowedHost))).max(1_000).default([
       ...DEFAULTS.sandbox.allowed_hosts,
     ]).describe(
       'With network = "allowed": hosts such as "example.com", "*.example.com", "localhost:4873"',
     ),
     registries: z.boolean().default(DEFAULTS.sandbox.registries)
       .describe("Whether to also allow the package registries that match a directory's manifests"),
+    env: z.array(z.string().superRefine(refined(requireVariable))).max(1_000).default([
+      ...DEFAULTS.sandbox.env,
+    ]).describe(
+      'More variables for commands: "JAVA_HOME" with the daemon\'s value, or "CI=1"',
+    ),
     units: z.int().min(1).max(256).default(DEFAULTS.sandbox.units)
       .describe("Maximum number of jailed tool units"),
     max_processes: limit(16).default(DEFAULTS.sandbox.max_processes)

@@ -172,6 +172,7 @@ export function makeCore(parts: CoreParts): Core {
     checkout: jail.checkout,
     background,
     space: jail.space,
+    variables: jail.variables,
     wayOut: jail.wayOut,
     writable: jail.writable,
     async watchWrites(session) {

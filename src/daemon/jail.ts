@@ -127,6 +127,16 @@ export class Jail implements Disposable {
     return trusted ? { ...space, checkout: this.checkout(workdir) } : space;
   };
 
+  /** What `[sandbox] env` grants the person and their sessions; nothing to work for others. */
+  readonly variables = async (session_id?: string): Promise<Record<string, string>> => {
+    const { env } = this.#parts.config().sandbox;
+    if (env.length === 0) return {};
+    const session = session_id && await this.#parts.hub().get(session_id);
+    if (session && session.state.trust !== "trusted") return {};
+    const { grantedVariables } = await import("../jail/granted_variables.ts");
+    return grantedVariables(env, Deno.env.toObject());
+  };
+
   /** The part of the checkout around a directory that commands of the person's sessions may see. */
   readonly checkout = (workdir: string): Checkout => {
     const top = checkoutAbove(workdir);

@@ -75,6 +75,8 @@ export interface Host {
   checkout(workdir: string): Checkout;
   /** Directories for a session's commands; undefined without a sandbox. */
   space(session_id: string): Promise<CommandSpace | undefined>;
+  /** The variables that the person grants to commands, of a session or their own. */
+  variables(session_id?: string): Promise<Record<string, string>>;
   /** Opens a command's proxy, for the caller to dispose. Undefined with no or full network. */
   wayOut(session_id: string, decide?: DecideHost): Promise<WayOut | undefined>;
   /** Real paths that sessions can write. */

@@ -7,7 +7,15 @@ import type { Host } from "../../verbs/host.ts";
 
 type StartParts = Pick<
   Host,
-  "background" | "config" | "hub" | "ids" | "sandbox" | "space" | "unconfined" | "wayOut"
+  | "background"
+  | "config"
+  | "hub"
+  | "ids"
+  | "sandbox"
+  | "space"
+  | "unconfined"
+  | "variables"
+  | "wayOut"
 >;
 
 /** Starts a command line and returns at once. */
@@ -23,6 +31,7 @@ export async function startInBackground(
     return { ok: false, output: "only sessions of a person have commands in the background" };
   }
   const space = await parts.space(session_id);
+  const env = await parts.variables(session_id);
   const all = network || parts.config().sandbox.network === true;
   // Nobody is asked for a command that runs beside its session's calls.
   const way_out = all || outside_sandbox
@@ -32,6 +41,7 @@ export async function startInBackground(
     session_id,
     workdir,
     hidden,
+    env,
     space,
     checkout: space?.checkout,
     network: all,

@@ -4,12 +4,14 @@ import { verifyVerbs } from "./verbs.ts";
 export const verify = feature({
   name: "verify",
   verbs: verifyVerbs,
-  open: ({ hub, paths: { home }, sandbox, scope, space, config, wayOut, watchWrites }) => ({
-    services: { hub, home, sandbox, scope, watchWrites },
+  open: (
+    { hub, paths: { home }, sandbox, scope, space, variables, config, wayOut, watchWrites },
+  ) => ({
+    services: { hub, home, sandbox, scope, variables, watchWrites },
     async tools() {
       const { verifyTool } = await import("./tool.ts");
       const network = () => config().sandbox.network === true;
-      return [verifyTool({ sandbox, space, network, wayOut })];
+      return [verifyTool({ sandbox, space, variables, network, wayOut })];
     },
   }),
 });

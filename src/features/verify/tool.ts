@@ -13,7 +13,7 @@ import type { Agreed } from "./verify.ts";
 
 const VERIFY_TIMEOUT_S = 600;
 
-type VerifyToolParts = Pick<ToolParts, "sandbox" | "network" | "space" | "wayOut">;
+type VerifyToolParts = Pick<ToolParts, "sandbox" | "network" | "space" | "variables" | "wayOut">;
 
 const verifyInput = () =>
   z.strictObject({
@@ -58,12 +58,14 @@ async function verifyProject(
   const { verify } = await import("./verify.ts");
   const { outcomeText } = await import("./outcome.ts");
   const space = await parts.space(session_id);
+  const env = await parts.variables(session_id);
   const network = parts.network();
   await using way_out = network
     ? undefined
     : await parts.wayOut(session_id, decideHost(mayConnect));
   const { checkout } = space ?? {};
-  const scope = { session_id, workdir, hidden, space, checkout, network, proxy: way_out?.proxy };
+  const proxy = way_out?.proxy;
+  const scope = { session_id, workdir, hidden, env, space, checkout, network, proxy };
   const sandbox = await parts.sandbox();
   const timeout_ms = timeout_s * 1000;
   const waited_ms = () => way_out?.waited_ms ?? 0;

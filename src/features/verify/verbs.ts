@@ -10,6 +10,8 @@ interface VerifyServices extends PlaceServices {
   sandbox(): Promise<Sandbox>;
   /** What a command in a directory can see. */
   scope(workdir: string): SandboxScope;
+  /** What the person grants to a command, of a session or their own. */
+  variables(session_id?: string): Promise<Record<string, string>>;
   /** Reports files that are written until the returned function is called. */
   watchWrites(session: Session): Promise<() => Promise<void>>;
 }
@@ -98,7 +100,7 @@ async function run(
     return await verify({
       kind,
       packages,
-      scope: services.scope(workdir),
+      scope: { ...services.scope(workdir), env: await services.variables(session_id) },
       sandbox: await services.sandbox(),
       timeout_ms: timeout_s * 1_000,
       signal,

@@ -16,6 +16,7 @@ import type { CommandSpace } from "./command_space.ts";
 import type { GitAround, GitScope } from "./git_around.ts";
 import type { SeenDirectory } from "./sandbox_alone.ts";
 import { bubblewrap } from "./sandbox_bubblewrap.ts";
+import { explained, type Refusal } from "./namespaces_refused.ts";
 import { isSystem, personalDirectories } from "./sandbox_mounts.ts";
 import { probed } from "./sandbox_probe.ts";
 import type { LimitedCommand, SessionLimits } from "./session_limits.ts";
@@ -72,8 +73,9 @@ export interface SandboxArgv {
 export interface Sandbox extends Disposable {
   /** Whether {@linkcode SandboxScope} is enforced (`bubblewrap`) or not (`none`). */
   readonly kind: "bubblewrap" | "none";
-  /** Why bubblewrap is not used, for `svc doctor`. */
+  /** Why bubblewrap is not used, and what to do about that, for `svc doctor`. */
   readonly note?: string;
+  readonly mend?: string;
   /** Whether a system call filter applies. */
   readonly filtered: boolean;
   /** Whether the kernel can limit the number of processes. */
@@ -140,13 +142,14 @@ export async function detectSandbox(
 ): Promise<Sandbox> {
   const own = ownOf(environment, writable);
   const bounds = { limits, shared };
-  const plainly = (note: string) => plain(environment, own, note, bounds);
-  if (shell === "none") return plainly('daemon.toml sets [sandbox] shell = "none"');
+  const plainly = (refusal: Refusal) => plain(environment, own, refusal, bounds);
+  if (shell === "none") return plainly({ why: 'daemon.toml sets [sandbox] shell = "none"' });
   const found = await findBubblewrap(environment, own, writable(), bounds);
-  if (typeof found !== "string") return found;
+  if ("kind" in found) return found;
   if (shell === "auto") return plainly(found);
+  const { why, mend = "fix that" } = found;
   throw new Error(
-    `[sandbox] shell = "bubblewrap", but ${found}; fix that, or set shell = "auto" in daemon.toml`,
+    `[sandbox] shell = "bubblewrap", but ${why}; ${mend}, or set shell = "auto" in daemon.toml`,
   );
 }
 
@@ -184,7 +187,7 @@ export function programArgv(
 }
 
 /**
- * Returns the sandbox, or a clause that says why there is none.
+ * Returns the sandbox, or says why there is none.
  *
  * @throws {SvcError} unavailable, if it may work a moment later
  */
@@ -193,12 +196,12 @@ async function findBubblewrap(
   own: OwnPrograms,
   writable: readonly string[],
   bounds: Bounds,
-): Promise<Sandbox | string> {
-  if (Deno.build.os !== "linux") return "bubblewrap is only available on Linux";
+): Promise<Sandbox | Refusal> {
+  if (Deno.build.os !== "linux") return { why: "bubblewrap is only available on Linux" };
   const program = ["/usr/bin", "/usr/local/bin", ...pathDirs(environment.PATH)]
     .map((dir) => `${dir}/bwrap`).find((path) => isOwn(path, writable));
   if (program === undefined) {
-    return "bwrap is not installed (install the package bubblewrap)";
+    return { why: "bwrap is not installed (install the package bubblewrap)" };
   }
   let complaint = "";
   using kept = new DisposableStack();
@@ -243,7 +246,7 @@ async function findBubblewrap(
     // An older bwrap does not know these arguments.
     if (!complaint.includes("bind-fd")) break;
   }
-  return `${program} does not work here: ${complaint}`;
+  return explained(complaint, program);
 }
 
 /**
@@ -297,7 +300,7 @@ export function shownTo(environment: Record<string, string>): (path: string) => 
 function plain(
   environment: Record<string, string>,
   own: OwnPrograms,
-  note: string,
+  { why: note, mend }: Refusal,
   { limits, shared }: Bounds,
 ): Sandbox {
   const windows = Deno.build.os === "windows";
@@ -307,6 +310,7 @@ function plain(
   return {
     kind: "none",
     note,
+    mend,
     filtered: false,
     bounded: false,
     limits,

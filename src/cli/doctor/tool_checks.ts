@@ -94,7 +94,7 @@ function askProvider(paths: HomePaths, provider: string): Promise<string | undef
 export async function sandbox({ config }: Patient): Promise<CheckResult> {
   try {
     using found = await detectSandbox(config?.sandbox.shell ?? "auto");
-    const { kind, note, hidden_path, filtered, bounded, forwards } = found;
+    const { kind, note, mend, hidden_path, filtered, bounded, forwards } = found;
     const unbounded = bounded ? "" : "; the kernel does not limit the number of their processes";
     const message = `commands run in bubblewrap${unbounded}`;
     if (kind === "bubblewrap" && hidden_path.length > 0) {
@@ -126,7 +126,7 @@ export async function sandbox({ config }: Patient): Promise<CheckResult> {
     return {
       status: "warn",
       message: `commands run as plain processes: ${note}`,
-      hint: "install bubblewrap, or review commands carefully before you approve them",
+      hint: mend ?? "install bubblewrap, or review commands carefully before you approve them",
     };
   } catch (error) {
     return { status: "fail", message: messageOf(error) };

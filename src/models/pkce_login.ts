@@ -92,6 +92,7 @@ export async function loginInBrowser(login: PkceLogin): Promise<string> {
     ), timeout_ms);
   const abort = () => reject(login.signal.reason);
   login.signal.addEventListener("abort", abort, { once: true });
+  if (login.signal.aborted) abort();
   // It may end before the browser has opened.
   outcome.catch(() => {});
   try {

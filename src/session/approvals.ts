@@ -64,6 +64,8 @@ export class Approvals {
   ): Promise<Resolution> {
     signal.throwIfAborted();
     const open = await this.#openQuestion(request);
+    // It may have fired meanwhile, and would not be heard any more.
+    signal.throwIfAborted();
     const approval_id = open ?? this.#parts.ids.next("appr");
     const resolved = Promise.withResolvers<Resolution>();
     resolved.promise.catch(() => {});

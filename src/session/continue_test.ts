@@ -1,5 +1,6 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { delay } from "@std/async";
+import { within } from "../base/within.ts";
 import { granted } from "../../tests/support/permissions.ts";
 import { journaled, newSession, reopened, TempDir } from "../../tests/support/sessions.ts";
 import { SvcError } from "../protocol/errors.ts";
@@ -153,6 +154,43 @@ test("a turn continued by hand cannot be continued again once it has ended", asy
   assertEquals([one, two.status], [{ status: "fulfilled", value: turn_id }, "rejected"]);
   await until(() => session.state.turn === undefined);
   await assertRejects(() => session.continueTurn(), SvcError);
+  await session.release();
+});
+
+/** Asks the same of each turn. */
+async function asking(session: Session, turn: Turn, asks: () => void): Promise<TurnEnd> {
+  session.takeFresh();
+  const request = { call_id: "call_1", tool: "t", args: {}, reason: "r", rule: "t" };
+  const decided = session.approvals.ask(request, { signal: turn.soft });
+  asks();
+  return await decided.then(
+    () => ({ stop_reason: "ok" }) as const,
+    () => ({ stop_reason: "interrupted" }) as const,
+  );
+}
+
+test("a stop in the moment in which a continued turn asks again is not missed", async (path) => {
+  const before = await newSession(path, {
+    runTurn: (session, turn) => asking(session, turn, () => {}),
+    goesOn,
+  });
+  await before.send("go");
+  await until(() => before.state.pending_approvals.length === 1);
+  await before.pause("daemon_shutdown");
+  await before.release();
+
+  let paused: Promise<string> | undefined;
+  const session: Session = await reopened(path, {
+    runTurn: (it, turn) => asking(it, turn, () => paused = session.pause("daemon_shutdown")),
+    goesOn,
+  });
+  await session.recover();
+  await session.resume("daemon_started");
+  assertEquals(session.goOn(), true);
+  await until(() => paused !== undefined);
+  // Far below the time after which a turn that hears nothing is cut off.
+  assertEquals(await within(paused!, 2_000), true);
+  assertEquals(session.state.pending_approvals.length, 1);
   await session.release();
 });
 

@@ -119,6 +119,7 @@ interface Input {
 /** Waits until a command has output that the model has not read, or has ended. */
 async function news(command: SessionCommand, ms: number, signal: AbortSignal): Promise<void> {
   if (ms === 0) return;
+  signal.throwIfAborted();
   const late = Promise.withResolvers<void>();
   const timer = setTimeout(late.resolve, ms);
   signal.addEventListener("abort", () => late.resolve(), { once: true });

@@ -43,6 +43,7 @@ export class MissionRun {
       main = await report.openLane(`mission ${mission.spec.name}`);
       const killed = () => this.stop("cancelled", "its lane was stopped");
       main.signal.addEventListener("abort", killed, { once: true });
+      if (main.signal.aborted) killed();
       await main.move("running", "the mission has started", "mission_started");
       const end = await this.#work(main);
       await this.#finish(main, end);

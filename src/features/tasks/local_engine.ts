@@ -188,6 +188,7 @@ export class LocalTaskEngine implements TaskEngine {
     if (earlier !== undefined) return earlier;
     const onAbort = () => cancel(attempt);
     signal?.addEventListener("abort", onAbort, { once: true });
+    if (signal?.aborted) onAbort();
     try {
       return await attempt.settled.promise ?? this.get(id);
     } finally {

@@ -82,6 +82,7 @@ async function answerOf(
   html: string,
   signal: AbortSignal,
 ): Promise<Article | undefined> {
+  signal.throwIfAborted();
   const done = Promise.withResolvers<Article | undefined>();
   const timer = setTimeout(() => done.resolve(undefined), EXTRACT_MS);
   const onAbort = () => done.reject(signal.reason);

@@ -427,7 +427,9 @@ function deployTarget(dir: string): Json {
 
 function stopDeployed(dir: string): void {
   try {
-    Deno.kill(Number(Deno.readTextFileSync(join(dir, "pid"))), "SIGKILL");
+    const pid = Number(Deno.readTextFileSync(join(dir, "pid")));
+    // An empty file would mean this process and all beside it.
+    if (pid > 0) Deno.kill(pid, "SIGKILL");
   } catch {
     // None was started, or it has ended.
   }

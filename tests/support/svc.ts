@@ -9,6 +9,7 @@ import { shellQuote } from "../../src/base/shell_quote.ts";
 import type { Discovery } from "../../src/protocol/discovery.ts";
 import type { EventParams } from "../../src/client/rpc.ts";
 import { RpcClient } from "../../src/client/rpc.ts";
+import { hasOpen } from "../../src/os/process.ts";
 import { granted } from "./permissions.ts";
 import { firstLine, removeOnceStill } from "./processes.ts";
 import { RUN_ENV } from "./run_mark.ts";
@@ -174,8 +175,10 @@ export class Place implements AsyncDisposable {
     try {
       // One that a client brought up in the background.
       const { pid } = this.discovery();
-      Deno.kill(pid, "SIGKILL");
-      await gone(pid);
+      if (hasOpen(pid, join(this.home, "daemon.lock")) !== false) {
+        Deno.kill(pid, "SIGKILL");
+        await gone(pid);
+      }
     } catch {
       // None is left.
     }
@@ -202,11 +205,13 @@ export class Daemon {
   /** What it logged, once it has ended. */
   readonly log: Promise<string>;
   readonly #child: Deno.ChildProcess;
-  #status: Promise<Deno.CommandStatus>;
+  readonly #status: Promise<Deno.CommandStatus>;
+  /** By now its number may be another process's, or that of a thread, which a signal reaches too. */
+  #has_ended = false;
 
   constructor(child: Deno.ChildProcess, log: Promise<string>, listening: Discovery) {
     this.#child = child;
-    this.#status = child.status;
+    this.#status = child.status.finally(() => this.#has_ended = true);
     this.log = log;
     ({ pid: this.pid, port: this.port, token: this.token, sock: this.sock } = listening);
     this.url = `http://127.0.0.1:${this.port}`;
@@ -215,9 +220,9 @@ export class Daemon {
   /** Ends it at once, as a crash would. */
   async kill(): Promise<void> {
     try {
-      Deno.kill(this.pid, "SIGKILL");
+      if (!this.#has_ended) Deno.kill(this.pid, "SIGKILL");
     } catch {
-      // It has ended already.
+      // It is just ending.
     }
     await this.#end();
   }

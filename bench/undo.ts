@@ -9,19 +9,32 @@ const FILES = 50_000;
 const DIRECTORIES = 3_000;
 const FILE_BYTES = 4_000;
 const TURNS = 10;
+/** What a model takes as a rule until its first call. */
+const THINKS_MS = 2_000;
 /** What changed in the same second is looked at again. */
 const SETTLE_MS = 1_500;
 const GIT = "git -c user.name=a -c user.email=a@b.invalid -c core.compression=1 -c gc.auto=0";
 
 /** Turns that write in a repository of 50,000 files, beside `git status` in it. */
 export async function undo(): Promise<Figure[]> {
-  await using it = await Scenario.begin(({ messages }) =>
-    messages.at(-1)?.role === "user"
-      ? { calls: [{ name: "write_file", args: { path: `by-${messages.length}`, content: "x" } }] }
-      : { text: "Done." }
-  );
+  let thinks_ms = 0;
+  await using it = await Scenario.begin(async ({ messages }) => {
+    if (messages.at(-1)?.role !== "user") return { text: "Done." };
+    await delay(thinks_ms);
+    const args = { path: `by-${messages.length}`, content: "x" };
+    return { calls: [{ name: "write_file", args }] };
+  });
   await makeRepository(it.workdir);
   const first = await turn(it);
+  // Another session would begin with what the first one has stored.
+  await it.call("session.kill");
+  await it.call("session.delete");
+  const { workdir, model } = it;
+  it.session_id = await it.client.session({ workdir, model, approval: "auto" });
+  await delay(SETTLE_MS);
+  thinks_ms = THINKS_MS;
+  const thought = await turn(it);
+  thinks_ms = 0;
   const before: number[] = [];
   const after: number[] = [];
   const status: number[] = [];
@@ -41,6 +54,13 @@ export async function undo(): Promise<Figure[]> {
       unit: "ms",
       value: first.before,
       note: `${against(first.before)}, ${FILES * FILE_BYTES / 1e6} MB`,
+    },
+    {
+      id: "undo_first_thought",
+      name: `undo: the same, for a model that answers after ${THINKS_MS / 1000} s`,
+      unit: "ms",
+      value: thought.before,
+      note: `${against(thought.before)}; aim 300`,
     },
     {
       id: "undo_before",

@@ -3,8 +3,8 @@
  * with each entry that comes, goes or gets another name, and no program can choose it: with the same
  * `ctime` the entries are the same.
  */
-import { statfsSync } from "node:fs";
 import { readDirIfAllowed } from "../os/files.ts";
+import { localDevice } from "../os/local_disk.ts";
 
 export interface Listing {
   /** The entries that a search concerns itself with. */
@@ -22,16 +22,6 @@ interface Known extends Listing {
 /** Whether a search concerns itself with an entry. */
 export type Concerns = (entry: Deno.DirEntry) => boolean;
 
-/** Linux file systems whose directories have a `ctime` to rely on, as `statfs` names them. */
-const RELIABLE = new Set([
-  0xef53, // ext2, ext3, ext4
-  0x58465342, // XFS
-  0x9123683e, // Btrfs
-  0x1021994, // tmpfs
-  0x794c7630, // overlayfs
-  0xf2f52010, // F2FS
-  0x2fc12fc1, // ZFS
-]);
 /** Two changes within one tick of the file system's clock have the same `ctime`. */
 const SETTLED_MS = 1_000;
 /** Directories that are remembered. */
@@ -53,16 +43,11 @@ export function listDirectory(directory: string, concerns: Concerns): Listing {
 export class Listings {
   readonly #known = new Map<string, Known>();
   /** The device of the directory that is searched; others are read each time. */
-  #device: number | undefined;
+  readonly #device: number | undefined;
 
   /** @param workdir an absolute real path */
   constructor(workdir: string) {
-    if (Deno.build.os !== "linux") return;
-    try {
-      if (RELIABLE.has(statfsSync(workdir).type)) this.#device = Deno.lstatSync(workdir).dev;
-    } catch {
-      // Gone, or nobody may look: then it is read each time.
-    }
+    this.#device = localDevice(workdir);
   }
 
   /**

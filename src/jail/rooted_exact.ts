@@ -32,6 +32,8 @@ export interface ExactFile {
   changed_ms: number;
   /** Differs for another file, and after any change. */
   version: string;
+  /** Number of hard links. Linux only. */
+  names?: number;
 }
 
 /** Files below a directory. Paths are relative, without `.` and `..`. Methods are synchronous. */
@@ -137,9 +139,9 @@ class LinuxExact implements ExactFiles {
         names.map((name): ExactFile | undefined => {
           const stat = this.#kernel.statIn(fd, name);
           if (stat === undefined) return undefined;
-          const { kind, size, mode = 0, changed_ms = Date.now() } = stat;
+          const { kind, size, mode = 0, changed_ms = Date.now(), names } = stat;
           const version = `${stat.version}:${mode}:${changed_ms}`;
-          return { kind, size, mode: mode & PERMISSIONS, changed_ms, version };
+          return { kind, size, mode: mode & PERMISSIONS, changed_ms, version, names };
         }));
     } catch (error) {
       if (error instanceof RootedError && error.reason === "denied") return undefined;

@@ -95,7 +95,7 @@ for (const how of ["killed", "stopped"]) {
     assertEquals(open, []);
     const { commands } = await it.call("background.list");
     assertEquals(commands.filter((one: Any) => one.running), []);
-    const [ended] = it.client.of("background.ended");
+    const ended = await it.event("background.ended");
     assertEquals(ended.data.reason, "daemon_stopped");
     const mission = () => next.call("mission.get", { mission_id });
     await until(async () => (await mission()).status !== "running", "the mission's end");

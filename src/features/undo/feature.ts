@@ -1,3 +1,4 @@
+import { delay } from "@std/async";
 import { join } from "@std/path";
 import { Opener } from "../../base/lazy.ts";
 import { readDirIfAny } from "../../os/files.ts";
@@ -7,6 +8,8 @@ import { feature } from "../../verbs/feature.ts";
 import type { Undo } from "./undo.ts";
 import { undoVerbs } from "./verbs.ts";
 import { storePath } from "./store_path.ts";
+
+const PREPARE_AFTER_MS = 100;
 
 export const undo = feature({
   name: "undo",
@@ -33,11 +36,20 @@ export const undo = feature({
         const cut_off = [marks, fork_marks].some((each) => readDirIfAny(each).length > 0);
         if (cut_off) await (await opener.get()).recoverAll();
       },
+      beforeModel(session, turn) {
+        // Nothing waits for it, and many turns are over by then.
+        delay(PREPARE_AFTER_MS, turn).then(() => opener.get())
+          .then((undo) => undo.prepare(session, turn)).catch(() => {});
+        return Promise.resolve();
+      },
       async beforeWrite(session, turn) {
         await (await opener.get()).beforeWrite(session, turn);
       },
       async afterTurn(session, turn) {
         await (await opener.opened)?.afterTurn(session, turn);
+      },
+      async quiesce() {
+        (await opener.opened)?.stop();
       },
       async onDeleted(session_id) {
         await Deno.remove(join(marks, session_id)).catch((error) => {

@@ -15,7 +15,7 @@ const ENTRIES_MAX = 1_000;
 /** Two changes of a file within one clock tick, at most 10 ms, look the same. */
 const TICK_MS = 12;
 /** Not in any state. */
-const SKIPPED = new Set([".git", ".svc"]);
+export const SKIPPED = new Set([".git", ".svc"]);
 
 /**
  * Looks at every entry of a directory, at any depth, without following links.

@@ -32,14 +32,17 @@ import { startFromRepository } from "./repository_start.ts";
 import { borrow, FILES, removeIfAny } from "./store_files.ts";
 import {
   COMBINE,
+  IGNORED,
   isJailed,
   makeStore,
+  MATCHED,
   RECORD,
   runGit,
   SCAN,
   SCAN_IN,
   type StorePlace,
 } from "./store_git.ts";
+import { TreeWatch } from "./tree_watch.ts";
 
 interface TakenState {
   state: string;
@@ -103,8 +106,16 @@ export class FileStore {
    * miss later changes of their modes within that second.
    */
   #recent: ReadonlySet<string> = new Set();
-  /** The look of the directory at the last state, which saves a run of git. */
+  /** The look of a small directory at the last state, which saves a run of git. */
   #seen: { print: string; state: string; excluded: Exclusion[] } | undefined;
+  #is_closed = false;
+  /** Whether git looks at the directory for each state. */
+  #is_large = false;
+  /** Of a large directory; null where there can be none. */
+  #watch: TreeWatch | undefined | null;
+  #opening: Promise<boolean> | undefined;
+  /** The state since which the watch has noted changes. */
+  #watched: { state: string; excluded: Exclusion[] } | undefined;
 
   private constructor(place: StorePlace, limits: StoreLimits) {
     this.#place = place;
@@ -133,26 +144,38 @@ export class FileStore {
 
   /**
    * Takes the state of the files.
+   * @param trusts_watch whether the files need not be looked at if none was noted to change
    * @throws {SvcError} unavailable for too many files or without git; timeout; internal
    * @throws the signal's reason
    */
-  async take(signal: AbortSignal): Promise<TakenState> {
-    const look = lookOver(this.#place.workdir);
-    const seen = this.#seen;
+  async take(signal: AbortSignal, { trusts_watch = false } = {}): Promise<TakenState> {
     const known = this.#last();
+    const watched = this.#watched;
+    if (trusts_watch && watched !== undefined && watched.state === known) {
+      if (this.#watch?.isQuiet()) return { ...watched, changed: false };
+    }
+    const look = lookOver(this.#place.workdir);
+    this.#is_large = look === undefined;
+    const seen = this.#seen;
     if (look !== undefined && seen?.print === look.print && seen.state === known) {
       return { state: seen.state, changed: false, excluded: seen.excluded };
     }
     this.#seen = undefined;
+    let watch: TreeWatch | undefined | null;
     const took = (state: string, excluded: Exclusion[], read_from_ms: number) => {
       // The look came first, so later changes make the next look differ.
       if (look !== undefined && isSettled(look, read_from_ms)) {
         this.#seen = { print: look.print, state, excluded };
       }
+      // One that was opened meanwhile has not noted everything.
+      if (watch && watch === this.#watch) this.#watched = { state, excluded };
       return { state, changed: state !== known, excluded };
     };
     const unreadable = new Set<string>();
     for (let tries = 1;; tries++) {
+      this.#watched = undefined;
+      if (this.#watch?.restart() === false) this.unwatch();
+      watch = this.#watch;
       const scanned_ms = Date.now();
       const found = await this.#scan(signal);
       const { added, removed, excluded } = await this.#sort(found, unreadable);
@@ -173,6 +196,54 @@ export class FileStore {
         throw new SvcError("internal", `cannot keep the state of the files: ${lastLine(said)}`);
       }
     }
+  }
+
+  /**
+   * Has the kernel note changes from now on, if the directory was large at the last state. The state
+   * after the next one can then be there at once.
+   *
+   * @returns whether it does
+   * @throws {SvcError} when git fails
+   * @throws the signal's reason
+   */
+  async watch(signal: AbortSignal): Promise<boolean> {
+    if (this.#watch !== undefined) return this.#watch !== null;
+    if (!this.#is_large || this.#is_closed) return false;
+    this.#opening ??= this.#openWatch(signal).finally(() => this.#opening = undefined);
+    return await this.#opening;
+  }
+
+  async #openWatch(signal: AbortSignal): Promise<boolean> {
+    const max = this.#limits.files * PATH_BYTES;
+    const run = { sees_files: true, signal, max };
+    const ignored = async () => {
+      const names = usable(splitNames(await this.#output(IGNORED, run)));
+      return names.filter((name) => name.endsWith("/")).map((path) => `./${path}\0`).join("");
+    };
+    const before = await ignored();
+    this.#write(FILES.ignored, before);
+    const matched = splitNames(await this.#output(MATCHED, run));
+    const excluded = usable(matched).map((path) => path.slice("./".length, -1));
+    const watch = await TreeWatch.open(this.#place.workdir, new Set(excluded), signal);
+    try {
+      // A change of the patterns was not noted yet.
+      const is_same = watch === undefined || await ignored() === before;
+      if (is_same && !this.#is_closed) this.#watch = watch ?? null;
+    } finally {
+      if (this.#watch !== watch) watch?.[Symbol.dispose]();
+    }
+    return this.#watch === watch && watch !== undefined;
+  }
+
+  unwatch(): void {
+    this.#watch?.[Symbol.dispose]();
+    this.#watch = undefined;
+    this.#watched = undefined;
+  }
+
+  close(): void {
+    this.#is_closed = true;
+    this.unwatch();
   }
 
   /** Lists files that are new or may have changed. */
@@ -316,6 +387,7 @@ export class FileStore {
         else {
           bytes += file.size;
           added.push(path);
+          if ((file.names ?? 1) > 1) this.#watch?.alsoLookAt(path);
           if (file.changed_ms >= recent_from_ms) recent.add(path);
           if (file.kind === "symlink") delete modes.other[path];
           else noteMode(modes, path, file.mode);
@@ -513,8 +585,7 @@ export class FileStore {
 
   /** Returns up to `max` ignored files and directories. */
   async ignored(max: number, signal: AbortSignal): Promise<string[]> {
-    const script = "git ls-files --others --ignored --exclude-standard --directory -z | " +
-      `head -c ${max * PATH_BYTES}`;
+    const script = `${IGNORED} | head -c ${max * PATH_BYTES}`;
     const output = await this.#output(script, {
       signal,
       sees_files: true,

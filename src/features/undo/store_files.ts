@@ -10,6 +10,7 @@ export const FILES = {
   removed: "svc-removed",
   changed: "svc-changed",
   wanted: "svc-wanted",
+  ignored: "svc-ignored",
   combined_modes: "svc-combined-modes",
 };
 

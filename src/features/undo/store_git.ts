@@ -36,6 +36,14 @@ printf '\\0'
 [ -s "$GIT_DIR/svc-wanted" ] || exit 0
 GIT_LITERAL_PATHSPECS=0 git check-ignore --no-index -z --stdin <"$GIT_DIR/svc-wanted" || true`;
 
+/** Ignored files and directories, those that have only such too. */
+export const IGNORED = "git ls-files --others --ignored --exclude-standard --directory -z";
+
+/** Which of the names in a file have a pattern of their own, or one above them has. */
+export const MATCHED =
+  `GIT_LITERAL_PATHSPECS=0 git check-ignore --no-index -z --stdin <"$GIT_DIR/svc-ignored"
+[ $? -le 1 ]`;
+
 /** Prints the name of a state made of another one and changed entries, with an index of its own. */
 export const COMBINE = `GIT_INDEX_FILE="$GIT_DIR/svc-combined"
 export GIT_INDEX_FILE

@@ -38,6 +38,7 @@ import {
   type WorktreeFork,
 } from "./fork_worktree.ts";
 import { inTheWay, isHalfDone, recoverFiles, restoreFiles } from "./restore.ts";
+import { lookOver } from "./look_over.ts";
 import { FileStore } from "./store.ts";
 import { storePath } from "./store_path.ts";
 import { hasGit } from "./store_git.ts";
@@ -71,6 +72,8 @@ interface Kept {
 const NAMED = 50;
 /** Errors that are not retried at each turn. */
 const LASTING: ReadonlySet<string> = new Set(["unavailable", "timeout"]);
+/** A person may have 128 inotify instances as a rule, and editors and bundlers need some. */
+const WATCHED_MAX = 8;
 /** How long a turn that was cut off waits for its last state. */
 const CUT_OFF_MS = 3_000;
 
@@ -82,12 +85,54 @@ export class Undo {
   readonly #before = new WeakMap<Turn, Promise<boolean>>();
   /** Why a session's files are not stored. */
   readonly #given_up = new Map<string, string>();
+  /** Sessions whose first state need not be prepared. */
+  readonly #prepared = new WeakSet<Session>();
+  /** Sessions whose directories are watched, the last one to write last. */
+  readonly #watched = new Set<string>();
+  readonly #stop = new AbortController();
 
   constructor(parts: UndoParts) {
     this.#parts = parts;
   }
 
   // ── turns ────────────────────────────────────────────────────────────────────────────────────
+
+  /**
+   * Takes the first state of a large directory while the model thinks, so that the first write need
+   * not wait for all of it. Never throws.
+   */
+  async prepare(session: Session, { signal }: Turn): Promise<void> {
+    if (session.state.trust !== "trusted" || this.#prepared.has(session)) return;
+    this.#prepared.add(session);
+    try {
+      if (this.#stores.has(session.id) || lookOver(session.state.workdir) !== undefined) return;
+      await this.#alone(session, ({ store }) => store.take(signal));
+      this.#watchSoon(session);
+    } catch {
+      // The first write says what is wrong.
+      if (signal.aborted) this.#prepared.delete(session);
+    }
+  }
+
+  /** Has changes of a large directory noted. Nothing waits for it. */
+  #watchSoon({ id }: Session): void {
+    const store = this.#stores.get(id);
+    if (store === undefined) return;
+    store.watch(this.#stop.signal).then((is_watched) => {
+      this.#watched.delete(id);
+      if (!is_watched || this.#stores.get(id) !== store) return;
+      this.#watched.add(id);
+      for (const oldest of [...this.#watched].slice(0, -WATCHED_MAX)) {
+        this.#watched.delete(oldest);
+        this.#stores.get(oldest)?.unwatch();
+      }
+    }, () => this.#watched.delete(id));
+  }
+
+  /** Ends what goes on in the background. */
+  stop(): void {
+    this.#stop.abort();
+  }
 
   /** Stores the state before the first write of a turn. Never throws. */
   async beforeWrite(session: Session, turn: Turn): Promise<void> {
@@ -104,6 +149,7 @@ export class Undo {
     if (await this.#before.get(turn) !== true) return;
     const stop = new AbortController();
     const kept = this.#keep(session, turn.turn_id, "after", stop.signal);
+    kept.then(() => this.#watchSoon(session));
     if (!turn.signal.aborted || await within(kept, CUT_OFF_MS)) {
       await kept;
       return;
@@ -121,7 +167,7 @@ export class Undo {
     if (session.state.trust !== "trusted" || this.#given_up.has(session.id)) return false;
     try {
       const { state, excluded } = await this.#alone(session, async (kept) => {
-        return await kept.store.take(signal);
+        return await kept.store.take(signal, { trusts_watch: true });
       });
       const known = state === session.state.undo.last;
       const told = session.emit("files.kept", { turn_id, moment, state, ...named(excluded) });
@@ -354,12 +400,18 @@ export class Undo {
   }
 
   sessionMoved(id: string): void {
-    this.#stores.delete(id);
+    this.#forgetStore(id);
     this.#given_up.delete(id);
   }
 
-  sessionEnded(id: string): void {
+  #forgetStore(id: string): void {
+    this.#stores.get(id)?.close();
     this.#stores.delete(id);
+    this.#watched.delete(id);
+  }
+
+  sessionEnded(id: string): void {
+    this.#forgetStore(id);
     this.#work.delete(id);
     this.#given_up.delete(id);
   }

@@ -102,7 +102,8 @@ export class Undo {
    * not wait for all of it. Never throws.
    */
   async prepare(session: Session, { signal }: Turn): Promise<void> {
-    if (session.state.trust !== "trusted" || this.#prepared.has(session)) return;
+    const { trust, approval } = session.state;
+    if (trust !== "trusted" || approval === "read_only" || this.#prepared.has(session)) return;
     this.#prepared.add(session);
     try {
       if (this.#stores.has(session.id) || lookOver(session.state.workdir) !== undefined) return;

@@ -6,14 +6,14 @@ import {
   type ToolParts,
   type ToolScope,
 } from "../../agent/tool.ts";
-import { unseenPrograms } from "../../agent/run_command.ts";
+import { couldGrant, unseenPrograms } from "../../agent/run_command.ts";
 import { COMMAND_TIMEOUT_MAX_S } from "../../agent/tools.ts";
 import { decideHost, refusalNotes } from "../../agent/way_out.ts";
 import type { Agreed } from "./verify.ts";
 
 const VERIFY_TIMEOUT_S = 600;
 
-type VerifyToolParts = Pick<ToolParts, "sandbox" | "network" | "space" | "variables" | "wayOut">;
+type VerifyToolParts = Pick<ToolParts, "sandbox" | "network" | "space" | "granted" | "wayOut">;
 
 const verifyInput = () =>
   z.strictObject({
@@ -58,14 +58,14 @@ async function verifyProject(
   const { verify } = await import("./verify.ts");
   const { outcomeText } = await import("./outcome.ts");
   const space = await parts.space(session_id);
-  const env = await parts.variables(session_id);
+  const granted = await parts.granted(session_id);
   const network = parts.network();
   await using way_out = network
     ? undefined
     : await parts.wayOut(session_id, decideHost(mayConnect));
   const { checkout } = space ?? {};
   const proxy = way_out?.proxy;
-  const scope = { session_id, workdir, hidden, env, space, checkout, network, proxy };
+  const scope = { session_id, workdir, hidden, ...granted, space, checkout, network, proxy };
   const sandbox = await parts.sandbox();
   const timeout_ms = timeout_s * 1000;
   const waited_ms = () => way_out?.waited_ms ?? 0;
@@ -74,6 +74,7 @@ async function verifyProject(
   const { exit_code, log_tail } = result;
   const notes = [
     ...unseenPrograms({ exit_code, output: log_tail }, sandbox, scope),
+    ...(exit_code === 0 ? [] : couldGrant(log_tail, sandbox, scope)),
     ...refusalNotes(way_out),
   ];
   return {

@@ -6,8 +6,9 @@ import {
   type ToolParts,
   type ToolScope,
 } from "../../agent/tool.ts";
-import { couldGrant, unseenPrograms } from "../../agent/run_command.ts";
+import { couldGrant, stillGranted, unseenPrograms } from "../../agent/run_command.ts";
 import { COMMAND_TIMEOUT_MAX_S } from "../../agent/tools.ts";
+import { type Grant, grantedWords } from "../../jail/grants.ts";
 import { decideHost, refusalNotes } from "../../agent/way_out.ts";
 import type { Agreed } from "./verify.ts";
 
@@ -32,14 +33,23 @@ export function verifyTool(parts: VerifyToolParts): Tool {
       "package.json, Cargo.toml, go.mod, pyproject.toml, Makefile); tells which tests fail.",
     access: "execute",
     input: verifyInput(),
-    async prepare({ timeout_s, ...args }, workdir) {
+    async prepare({ timeout_s, ...args }, workdir, session_id) {
       const { detect } = await import("./detect.ts");
       const { runsOf } = await import("./verify.ts");
       const detected = detect(workdir, args.what, args.packages);
       const { detected_by, script } = detected;
-      return { ...args, timeout_s, runs: runsOf(detected), detected_by, script };
+      const { grants: granted = [] } = await parts.granted(session_id);
+      return {
+        ...args,
+        timeout_s,
+        runs: runsOf(detected),
+        detected_by,
+        script,
+        ...(granted.length > 0 ? { granted } : {}),
+      };
     },
-    describe: ({ what, runs }) => `verify ${what}: ${runs}`,
+    describe: ({ what, runs, granted }) =>
+      `verify ${[what, grantedWords(granted)].filter((it) => it !== undefined).join(" ")}: ${runs}`,
     rule({ runs, detected_by, script }) {
       const says = script === undefined ? "" : `, which runs by ${detected_by}: ${script}`;
       return `verify ${runs}${says}`;
@@ -50,22 +60,33 @@ export function verifyTool(parts: VerifyToolParts): Tool {
 
 async function verifyProject(
   parts: VerifyToolParts,
-  { what, packages, timeout_s = VERIFY_TIMEOUT_S, ...agreed }:
+  { what, packages, timeout_s = VERIFY_TIMEOUT_S, granted = [], ...agreed }:
     & Agreed
+    & { granted?: readonly Grant[] }
     & z.output<ReturnType<typeof verifyInput>>,
   { session_id, workdir, hidden, signal, onOutput, mayConnect }: ToolScope,
 ): Promise<ToolOutcome> {
   const { verify } = await import("./verify.ts");
   const { outcomeText } = await import("./outcome.ts");
   const space = await parts.space(session_id);
-  const granted = await parts.granted(session_id);
+  const { env, grants } = await parts.granted(session_id);
   const network = parts.network();
   await using way_out = network
     ? undefined
     : await parts.wayOut(session_id, decideHost(mayConnect));
   const { checkout } = space ?? {};
   const proxy = way_out?.proxy;
-  const scope = { session_id, workdir, hidden, ...granted, space, checkout, network, proxy };
+  const scope = {
+    session_id,
+    workdir,
+    hidden,
+    env,
+    grants: stillGranted(grants, granted),
+    space,
+    checkout,
+    network,
+    proxy,
+  };
   const sandbox = await parts.sandbox();
   const timeout_ms = timeout_s * 1000;
   const waited_ms = () => way_out?.waited_ms ?? 0;

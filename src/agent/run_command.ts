@@ -3,6 +3,8 @@ import { isAbsolute, join, normalize } from "@std/path";
 import { stripWorkdir } from "../jail/rooted_path.ts";
 import { accessWords, type CommandAccess } from "../protocol/command_access.ts";
 import { runCommand } from "../jail/command.ts";
+import { grantHints } from "../jail/grant_hints.ts";
+import { type Grant, grantedWords, GRANTS } from "../jail/grants.ts";
 import { refusedByLimits } from "../jail/command_limits.ts";
 import { ledLater, refusedLater } from "../jail/later_locks.ts";
 import { type Later, laterFile } from "../jail/runs_later.ts";
@@ -29,10 +31,10 @@ export function riskOf(
   return risks.find(({ only }) => only !== "asked") ?? risks[0];
 }
 
-/** A verb and the command line; requested access stands before a line that may be long. */
-export function named(verb: string, { command, ...access }: Command): string {
-  const words = accessWords(access);
-  return words === undefined ? `${verb} ${command}` : `${verb} ${words}: ${command}`;
+/** A verb and the command line; what it may do more stands before a line that may be long. */
+export function named(verb: string, { command, granted, ...access }: Command): string {
+  const words = [accessWords(access), grantedWords(granted)].filter((it) => it !== undefined);
+  return words.length === 0 ? `${verb} ${command}` : `${verb} ${words.join(", ")}: ${command}`;
 }
 
 /** What a command must ask for under these limits. */
@@ -46,13 +48,22 @@ export function stillNeeded(
   return network === true && !has_network ? { network } : {};
 }
 
+/** Returns what is granted now of what was when the call was shown. */
+export function stillGranted(
+  grants: readonly Grant[] | undefined,
+  shown: readonly Grant[],
+): readonly Grant[] | undefined {
+  return grants?.filter((grant) => shown.includes(grant));
+}
+
 export async function execute(
   parts: ToolParts,
-  { command, timeout_s = COMMAND_TIMEOUT_S, network = false, outside_sandbox = false }: Command,
+  args: Command,
   { session_id, workdir, hidden, signal, onOutput, mayConnect }: ToolScope,
 ): Promise<ToolOutcome> {
+  const { command, timeout_s = COMMAND_TIMEOUT_S, network = false, outside_sandbox = false } = args;
   const space = await parts.space(session_id);
-  const env = await parts.variables(session_id);
+  const { env, grants } = await parts.granted(session_id);
   const all = network || outside_sandbox || parts.network();
   await using way_out = all ? undefined : await parts.wayOut(session_id, decideHost(mayConnect));
   const scope = {
@@ -60,6 +71,7 @@ export async function execute(
     workdir,
     hidden,
     env,
+    grants: stillGranted(grants, args.granted ?? []),
     space,
     checkout: space?.checkout,
     network: network || parts.network(),
@@ -83,6 +95,7 @@ export async function execute(
   notes.push(
     ...unseenPrograms(result, sandbox, scope),
     ...(ok ? [] : refusedByLimits(result.output, sandbox.limits?.())),
+    ...(ok ? [] : couldGrant(result.output, sandbox, scope)),
     ...onlyReadGit(result, sandbox, scope),
     ...(ok ? [] : refusedLater(result.output, workdir, {
       home: parts.home,
@@ -114,6 +127,13 @@ export function unseenPrograms(
     const path = sandbox.unseen(name, scope);
     return path === undefined ? [] : [`[${path} exists, but commands cannot see its directory]`];
   });
+}
+
+/** Returns notes on what a failed command lacks and the person could grant. */
+export function couldGrant(output: string, sandbox: Sandbox, scope: SandboxScope): string[] {
+  const { grants } = scope;
+  if (sandbox.kind === "none" || grants === undefined) return [];
+  return grantHints(output, grants, sandbox.granted(GRANTS, scope).there);
 }
 
 /** Returns a note for git that could not write a repository which commands can only read. */

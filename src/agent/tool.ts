@@ -13,7 +13,8 @@ import type { Journal } from "../session/journal.ts";
 import type { SessionState } from "../session/session_state.ts";
 import type { Later } from "../jail/runs_later.ts";
 import type { CommandSpace } from "../jail/command_space.ts";
-import type { Sandbox } from "../jail/sandbox.ts";
+import type { Granted, Sandbox } from "../jail/sandbox.ts";
+import type { Grant } from "../jail/grants.ts";
 import type { DecideHost, MayConnect, WayOut } from "./way_out.ts";
 import type { UnitPool } from "../jail/unit/pool.ts";
 import { OUTPUT_MAX } from "../jail/unit/protocol.ts";
@@ -142,6 +143,8 @@ export interface Command extends CommandAccess {
   timeout_s?: number;
   background?: boolean;
   reason?: string;
+  /** What it reaches of the machine; absent without any. */
+  granted?: readonly Grant[];
 }
 
 export interface ToolParts {
@@ -156,8 +159,8 @@ export interface ToolParts {
   wayOut(session_id: string, decide?: DecideHost): Promise<WayOut | undefined>;
   /** Directories of a session that outlive one command; undefined without a sandbox. */
   space(session_id: string): Promise<CommandSpace | undefined>;
-  /** The variables that the person grants to commands, of a session or their own. */
-  variables(session_id?: string): Promise<Record<string, string>>;
+  /** What the person grants to commands, of a session or their own. */
+  granted(session_id?: string): Promise<Granted>;
   home?: string;
   /** The daemon's own port, which no tool may fetch from. */
   own_port(): number;

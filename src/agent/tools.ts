@@ -236,20 +236,24 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
       }),
       prepare: async (
         { command, timeout_s, reason, background, ...access },
+        _workdir,
+        session_id,
       ): Promise<Command> => {
         const sandbox = await parts.sandbox();
         const asked = stillNeeded(access, sandbox.kind !== "none", parts.network());
+        const { grants: granted = [] } = await parts.granted(session_id);
         return {
           command,
           timeout_s,
           ...(background ? { background } : {}),
           ...asked,
           ...(accessWords(asked) ? { reason } : {}),
+          ...(granted.length > 0 ? { granted } : {}),
         };
       },
       describe: (args: Command) => named(args.background ? "run in the background" : "run", args),
       // The comma distinguishes it from a rule for any command line inside the sandbox.
-      rule: (args: Command) =>
+      rule: ({ granted: _, ...args }: Command) =>
         named(accessWords(args) === undefined ? "run_command" : "run_command,", args),
       asks_in_auto: (args) => accessWords(args) !== undefined,
       beyond: accessWords,

@@ -1,3 +1,4 @@
+import type { Grant } from "../jail/grants.ts";
 import { ANSWER_LIMITS } from "../models/answer_limits.ts";
 
 /** The daemon's own defaults; the schema uses them too. */
@@ -21,6 +22,7 @@ export const DEFAULTS = {
     allowed_hosts: [] as string[],
     registries: true,
     env: [] as string[],
+    grant: [] as Grant[],
     units: 16,
     // More than builds and browsers need, far less than would stall a machine.
     max_processes: 512,

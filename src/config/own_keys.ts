@@ -7,6 +7,7 @@ import { presetOf, PRESETS } from "../models/presets.ts";
 import type { ModelEntry } from "../models/registry.ts";
 import { modelEntrySchema } from "../protocol/schemas/model_entry.ts";
 import { requireVariable } from "../jail/granted_variables.ts";
+import { GRANTS } from "../jail/grants.ts";
 import { parseAllowedHost } from "../net/allowed_hosts.ts";
 import { messageOf } from "../protocol/errors.ts";
 import { DEFAULTS } from "./defaults.ts";
@@ -157,6 +158,11 @@ export const OWN = z.strictObject({
       ...DEFAULTS.sandbox.env,
     ]).describe(
       'More variables for commands: "JAVA_HOME" with the daemon\'s value, or "CI=1"',
+    ),
+    grant: z.array(z.enum(GRANTS, {
+      error: ({ input }) => `${JSON.stringify(input)} is not one of ${GRANTS.join(", ")}`,
+    })).default([...DEFAULTS.sandbox.grant]).describe(
+      `What of the machine commands can reach: ${GRANTS.map((it) => `"${it}"`).join(", ")}`,
     ),
     units: z.int().min(1).max(256).default(DEFAULTS.sandbox.units)
       .describe("Maximum number of jailed tool units"),

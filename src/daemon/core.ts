@@ -172,7 +172,7 @@ export function makeCore(parts: CoreParts): Core {
     checkout: jail.checkout,
     background,
     space: jail.space,
-    variables: jail.variables,
+    granted: jail.granted,
     wayOut: jail.wayOut,
     writable: jail.writable,
     async watchWrites(session) {

@@ -3,7 +3,7 @@ import { join } from "@std/path";
 import { Opener } from "../base/lazy.ts";
 import type { DecideHost, WayOut } from "../agent/way_out.ts";
 import type { Config } from "../config/config.ts";
-import type { Sandbox, SandboxScope } from "../jail/sandbox.ts";
+import type { Granted, Sandbox, SandboxScope } from "../jail/sandbox.ts";
 import type { Checkout } from "../jail/git_around.ts";
 import { checkoutAbove } from "../jail/checkout_above.ts";
 import type { UnitPool } from "../jail/unit/pool.ts";
@@ -127,14 +127,14 @@ export class Jail implements Disposable {
     return trusted ? { ...space, checkout: this.checkout(workdir) } : space;
   };
 
-  /** What `[sandbox] env` grants the person and their sessions; nothing to work for others. */
-  readonly variables = async (session_id?: string): Promise<Record<string, string>> => {
-    const { env } = this.#parts.config().sandbox;
-    if (env.length === 0) return {};
+  /** What `[sandbox]` grants the person and their sessions; nothing to work for others. */
+  readonly granted = async (session_id?: string): Promise<Granted> => {
+    const { env, grant: grants } = this.#parts.config().sandbox;
     const session = session_id && await this.#parts.hub().get(session_id);
     if (session && session.state.trust !== "trusted") return {};
+    if (env.length === 0) return { grants };
     const { grantedVariables } = await import("../jail/granted_variables.ts");
-    return grantedVariables(env, Deno.env.toObject());
+    return { env: grantedVariables(env, Deno.env.toObject()), grants };
   };
 
   /** The part of the checkout around a directory that commands of the person's sessions may see. */

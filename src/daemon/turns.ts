@@ -30,7 +30,7 @@ export async function openTurns(
     network: () => config().sandbox.network === true,
     wayOut: host.wayOut,
     space: host.space,
-    variables: host.variables,
+    granted: host.granted,
     home: realHome(env),
     own_port: () => host.discovery()?.port ?? 0,
     async egress(session_id) {

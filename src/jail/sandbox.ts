@@ -14,6 +14,8 @@ import { type CommandLimits, limitLine } from "./command_limits.ts";
 import { isLong, namingLeft, tooLong } from "./command_line.ts";
 import type { CommandSpace } from "./command_space.ts";
 import type { GitAround, GitScope } from "./git_around.ts";
+import { type GrantedPlaces, grantedPlaces, variablesOutside } from "./granted_places.ts";
+import type { Grant } from "./grants.ts";
 import type { SeenDirectory } from "./sandbox_alone.ts";
 import { bubblewrap } from "./sandbox_bubblewrap.ts";
 import { explained, type Refusal } from "./namespaces_refused.ts";
@@ -35,6 +37,8 @@ export interface SandboxScope extends GitScope {
   session_id?: string;
   /** Added to the variables that every command has. */
   env?: Readonly<Record<string, string>>;
+  /** What of the machine it reaches; undefined where the person can grant nothing. */
+  grants?: readonly Grant[];
   network: boolean;
   /** All that a command without network can reach. Needs {@linkcode Sandbox.forwards}. */
   proxy?: ScopeProxy;
@@ -45,6 +49,9 @@ export interface SandboxScope extends GitScope {
   /** Whether its output ends with the names of leftover processes. */
   names_left?: boolean;
 }
+
+/** What the person grants to a command. */
+export type Granted = Pick<SandboxScope, "env" | "grants">;
 
 export interface ScopeProxy {
   /** A Unix socket outside of the sandbox. */
@@ -103,6 +110,8 @@ export interface Sandbox extends Disposable {
   runsAbove(directory: string): string | undefined;
   /** On the PATH, but not visible to commands. */
   readonly hidden_path: readonly string[];
+  /** Finds what grants open to a command of a scope; what the machine does not have is missing. */
+  granted(grants: readonly Grant[], scope: Pick<SandboxScope, "env">): GrantedPlaces;
   /** Queues the starts, because many at once would block the daemon. */
   readonly starts: Turns;
   /** Returns what a command sees of the repository around or beside its workdir. */
@@ -142,9 +151,10 @@ export async function detectSandbox(
 ): Promise<Sandbox> {
   const own = ownOf(environment, writable);
   const bounds = { limits, shared };
-  const plainly = (refusal: Refusal) => plain(environment, own, refusal, bounds);
+  const granted = grantedBy(environment, writable);
+  const plainly = (refusal: Refusal) => plain(environment, { own, granted }, refusal, bounds);
   if (shell === "none") return plainly({ why: 'daemon.toml sets [sandbox] shell = "none"' });
-  const found = await findBubblewrap(environment, own, writable(), bounds);
+  const found = await findBubblewrap(environment, { own, granted }, writable(), bounds);
   if ("kind" in found) return found;
   if (shell === "auto") return plainly(found);
   const { why, mend = "fix that" } = found;
@@ -159,6 +169,25 @@ export interface Bounds {
 }
 
 export type OwnPrograms = Pick<Sandbox, "outside" | "absence">;
+
+/** What a sandbox finds of the person's. */
+interface Found {
+  own: OwnPrograms;
+  granted: Sandbox["granted"];
+}
+
+function grantedBy(
+  environment: Record<string, string>,
+  writable: () => readonly string[],
+): Sandbox["granted"] {
+  const home = realDirectory(environment.HOME);
+  return (grants, { env }) =>
+    grantedPlaces(grants, {
+      environment: { ...environment, ...env },
+      home,
+      writable: grants.length === 0 ? [] : writable(),
+    });
+}
 
 function ownOf(
   environment: Record<string, string>,
@@ -193,7 +222,7 @@ export function programArgv(
  */
 async function findBubblewrap(
   environment: Record<string, string>,
-  own: OwnPrograms,
+  { own, granted }: Found,
   writable: readonly string[],
   bounds: Bounds,
 ): Promise<Sandbox | Refusal> {
@@ -221,6 +250,7 @@ async function findBubblewrap(
           filtered: wall.includes("--seccomp"),
           bounds,
           own,
+          granted,
         });
         // The contents of /tmp may change meanwhile.
         const scope = { workdir: "/tmp", hidden: [], network: false, read_only: true };
@@ -299,7 +329,7 @@ export function shownTo(environment: Record<string, string>): (path: string) => 
 
 function plain(
   environment: Record<string, string>,
-  own: OwnPrograms,
+  { own, granted }: Found,
   { why: note, mend }: Refusal,
   { limits, shared }: Bounds,
 ): Sandbox {
@@ -321,6 +351,7 @@ function plain(
     runsAbove: () => undefined,
     around: () => undefined,
     unseen: () => undefined,
+    granted,
     ...own,
     argv(command, scope) {
       if (windows && isLong(command)) throw tooLong(command);
@@ -334,6 +365,7 @@ function plain(
         env: {
           ...commandEnvironment(environment, { shell, home, workdir: scope.workdir }),
           ...scope.env,
+          ...variablesOutside(granted(scope.grants ?? [], scope)),
         },
         limited: shared && (() => shared.begin({ session_id: scope.session_id })),
         raw: windows,

@@ -12,6 +12,7 @@ import { isLong, namingLeft, readFrom, tooLong } from "./command_line.ts";
 import { cacheEnvironment } from "./command_space.ts";
 import { FORWARDER, forwarder, PROXY_SOCKET, proxyEnvironment } from "./forwarder.ts";
 import { gitAround } from "./git_around.ts";
+import { grantMounts, variablesInside } from "./granted_places.ts";
 import { letGo } from "./git_placeholders.ts";
 import { prepareOwn } from "./own_directory.ts";
 import type { Bounds, OwnPrograms, Sandbox, SandboxScope, Survey } from "./sandbox.ts";
@@ -30,7 +31,7 @@ export function bubblewrap(
   program: string,
   privileges: Argument[],
   environment: Record<string, string>,
-  { shell, survey, binder, memory, filtered, bounds: { limits, shared }, own }: {
+  { shell, survey, binder, memory, filtered, bounds: { limits, shared }, own, granted }: {
     shell: string;
     survey: Survey;
     binder: Binder;
@@ -38,6 +39,7 @@ export function bubblewrap(
     filtered: boolean;
     bounds: Bounds;
     own: OwnPrograms;
+    granted: Sandbox["granted"];
   },
 ): Sandbox {
   const { personal, home, isSeen, programs } = survey;
@@ -80,7 +82,9 @@ export function bubblewrap(
       prepareOwn(scope, binder);
       const git_config = gitConfig(scope, memory);
       const way_out = wayOut(scope, binder, memory, counted ? limits?.() : undefined);
-      const inside = setInside(scope.env);
+      const places = granted(scope.grants ?? [], scope);
+      const opened = grantMounts(places, { workdir, home, binder });
+      const inside = setInside({ ...scope.env, ...variablesInside(places) });
       const given = givenLine(command, { shell, memory, names_left: scope.names_left });
       return {
         cmd: program,
@@ -88,7 +92,7 @@ export function bubblewrap(
           ...isolation,
           ...(scope.lasting ? [] : ["--die-with-parent"]),
           ...(scope.network ? [] : ["--unshare-net"]),
-          ...mounts(scope, surroundings, binder, { git, holds }),
+          ...mounts(scope, surroundings, binder, { git, holds, opened }),
           ...git_config.args,
           ...given.args,
           ...way_out.args,
@@ -132,6 +136,7 @@ export function bubblewrap(
       ],
       env: { ...env },
     }),
+    granted,
     ...own,
     around,
     unseen(name, scope) {

@@ -89,6 +89,7 @@ export function isSystem(path: string): boolean {
  *
  * @param git the repository around or beside the workdir
  * @param holds receives the placeholders to release when the command has ended
+ * @param opened arguments that mount what is granted
  * @returns bwrap arguments. Use them once: they depend on the current file system.
  * @throws {Error} when too much would have to be hidden inside the workdir
  */
@@ -96,7 +97,7 @@ export function mounts(
   scope: SandboxScope,
   { personal, parts, programs, home, root, scratch: scratchNow }: Surroundings,
   binder: Binder,
-  { git, holds }: { git: GitAround | undefined; holds: string[] },
+  { git, holds, opened }: { git: GitAround | undefined; holds: string[]; opened: Argument[] },
 ): Argument[] {
   const { workdir } = scope;
   const scratch = scratchNow();
@@ -180,6 +181,7 @@ export function mounts(
       git_read_only: scope.background,
       holds,
     })),
+    ...opened,
     // After everything with mount points inside, because making those writes into it; before the
     // covers inside, of which there may be a thousand.
     ...directories.filter((each) => sealed.has(each)).flatMap(seal),

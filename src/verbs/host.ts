@@ -9,7 +9,7 @@ import type { Config } from "../config/config.ts";
 import type { ConfigEditor } from "../config/config_editor.ts";
 import type { CommandSpace } from "../jail/command_space.ts";
 import type { Checkout } from "../jail/git_around.ts";
-import type { Sandbox, SandboxScope } from "../jail/sandbox.ts";
+import type { Granted, Sandbox, SandboxScope } from "../jail/sandbox.ts";
 import type { UnitPool } from "../jail/unit/pool.ts";
 import type { Catalogue } from "../models/catalogue.ts";
 import type { Usage } from "../models/model.ts";
@@ -75,8 +75,8 @@ export interface Host {
   checkout(workdir: string): Checkout;
   /** Directories for a session's commands; undefined without a sandbox. */
   space(session_id: string): Promise<CommandSpace | undefined>;
-  /** The variables that the person grants to commands, of a session or their own. */
-  variables(session_id?: string): Promise<Record<string, string>>;
+  /** What the person grants to commands, of a session or their own. */
+  granted(session_id?: string): Promise<Granted>;
   /** Opens a command's proxy, for the caller to dispose. Undefined with no or full network. */
   wayOut(session_id: string, decide?: DecideHost): Promise<WayOut | undefined>;
   /** Real paths that sessions can write. */

@@ -6,7 +6,11 @@ import type { DaemonStatus } from "../../client/status.ts";
 import type { HomePaths } from "../../os/paths.ts";
 import type { ModelRegistry } from "../../models/registry.ts";
 import { detectSandbox } from "../../jail/sandbox.ts";
+import { grantedPlaces } from "../../jail/granted_places.ts";
+import { grantedVariables } from "../../jail/granted_variables.ts";
+import { OPENED } from "../../jail/grants.ts";
 import { heldLimits } from "../../jail/open_limits.ts";
+import { realDirectory } from "../../jail/toolchains.ts";
 import { absence } from "../../os/own_programs.ts";
 import { findBrowser } from "../../os/browsers.ts";
 import { messageOf } from "../../protocol/errors.ts";
@@ -131,6 +135,27 @@ export async function sandbox({ config }: Patient): Promise<CheckResult> {
   } catch (error) {
     return { status: "fail", message: messageOf(error) };
   }
+}
+
+/** Lists what of the machine commands can reach, and what that opens. */
+export function grants({ config, env }: Patient): CheckResult {
+  const granted = config?.sandbox.grant ?? [];
+  if (config === undefined) {
+    return { status: "warn", message: "unknown, because daemon.toml cannot be read" };
+  }
+  if (granted.length === 0) {
+    return { status: "ok", message: "nothing of the machine is granted to commands" };
+  }
+  const environment = Deno.env.toObject();
+  const { there } = grantedPlaces(granted, {
+    environment: { ...environment, ...grantedVariables(config.sandbox.env, environment) },
+    home: realDirectory(env("HOME")),
+    writable: [],
+  });
+  const said = granted.map((grant) =>
+    `${grant}: ${OPENED[grant]}${there.includes(grant) ? "" : " (not there)"}`
+  );
+  return { status: "ok", message: said.join("; ") };
 }
 
 /** Checks how the limits of a session's commands are enforced. */

@@ -1,6 +1,7 @@
 /** `run_command` with `background`. */
 import { isWorkTitle } from "../../session/ids.ts";
 import { accessWords } from "../../protocol/command_access.ts";
+import { stillGranted } from "../../agent/run_command.ts";
 import { decideHost } from "../../agent/way_out.ts";
 import type { Command, ToolOutcome, ToolScope } from "../../agent/tool.ts";
 import type { Host } from "../../verbs/host.ts";
@@ -9,19 +10,19 @@ type StartParts = Pick<
   Host,
   | "background"
   | "config"
+  | "granted"
   | "hub"
   | "ids"
   | "sandbox"
   | "space"
   | "unconfined"
-  | "variables"
   | "wayOut"
 >;
 
 /** Starts a command line and returns at once. */
 export async function startInBackground(
   parts: StartParts,
-  { command, timeout_s, network = false, outside_sandbox = false }: Command,
+  { command, timeout_s, network = false, outside_sandbox = false, granted = [] }: Command,
   { session_id, call_id, workdir, hidden, signal, mayConnect }: ToolScope,
 ): Promise<ToolOutcome> {
   const session = await parts.hub.get(session_id);
@@ -31,7 +32,7 @@ export async function startInBackground(
     return { ok: false, output: "only sessions of a person have commands in the background" };
   }
   const space = await parts.space(session_id);
-  const env = await parts.variables(session_id);
+  const { env, grants } = await parts.granted(session_id);
   const all = network || parts.config().sandbox.network === true;
   // Nobody is asked for a command that runs beside its session's calls.
   const way_out = all || outside_sandbox
@@ -42,6 +43,7 @@ export async function startInBackground(
     workdir,
     hidden,
     env,
+    grants: stillGranted(grants, granted),
     space,
     checkout: space?.checkout,
     network: all,

@@ -3,7 +3,9 @@ import { visibleLine } from "../../base/visible.ts";
 import type { Approval, ToldPart, Trust } from "../../protocol/events.ts";
 
 /** The facts in words. Their names never change, so that a change is one value. */
-export type Facts = Record<Exclude<FactName, "skills" | "skill">, string> & {
+export type Facts = Record<Exclude<FactName, "granted" | "skills" | "skill">, string> & {
+  /** Absent where the person grants nothing. */
+  granted?: string;
   /** Absent from a session that has none. */
   skills?: string;
   /** Absent from a session that was started without one. */
@@ -24,6 +26,7 @@ const LABELS = {
   approval: "Approval",
   sandbox: "Limits",
   network: "Network of commands",
+  granted: "Granted to commands",
   skills: "Skills",
   skill: "Skill of this session",
 };
@@ -44,6 +47,7 @@ export interface FactSources {
   /** Whether a sandbox confines commands. */
   confined: boolean;
   network: boolean | "allowed";
+  granted?: string;
   skills?: string;
   /** The instructions of the session's skill. */
   skill?: string;
@@ -67,6 +71,7 @@ export function factsOf(from: FactSources): Facts {
     approval: approvalOf(from),
     sandbox: limitsOf(from),
     network: networkOf(from),
+    ...(from.granted === undefined ? {} : { granted: from.granted }),
     ...(from.skills === undefined ? {} : { skills: from.skills }),
     ...(from.skill === undefined ? {} : { skill: from.skill }),
   };

@@ -17,6 +17,12 @@ const from: FactSources = {
   network: false,
 };
 
+Deno.test("what is granted is told with the rest, and that it no longer is", () => {
+  const granted = factsOf({ ...from, granted: "docker (Docker, at DOCKER_HOST)" });
+  assertMatch(factsText(granted, {})!.text, /\nGranted to commands: docker \(Docker, at /);
+  assertMatch(factsText(factsOf(from), granted)!.text, /\nGranted to commands: none\n/);
+});
+
 Deno.test("everything is told at first, in an order that does not change", () => {
   const text = factsText(factsOf(from), {}, ["1 changed or new", " M a.ts"])!.text;
   const names = text.split("\n").slice(1, -1).map((line) => line.split(":")[0]);

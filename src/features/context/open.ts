@@ -7,7 +7,7 @@ import { Teller } from "./teller.ts";
 
 /** Creates what tells a daemon's models where they work. */
 export async function openTeller(host: Host): Promise<Teller> {
-  const { models, sandbox, config, paths, turn_parts, checkout, uid, log } = host;
+  const { models, sandbox, config, paths, turn_parts, checkout, granted, uid, log } = host;
   const library = await host.use(skills).library();
   return new Teller({
     isBuiltin: (model) => models().isBuiltin(model),
@@ -23,6 +23,7 @@ export async function openTeller(host: Host): Promise<Teller> {
     },
     hidden: turn_parts.hidden,
     checkout,
+    granted,
     uid: Deno.build.os === "windows" ? undefined : uid,
     now: () => new Date(),
     log,

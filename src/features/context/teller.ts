@@ -5,7 +5,8 @@
 import { realPathIfAny } from "../../os/files.ts";
 import type { Log } from "../../os/log.ts";
 import type { Checkout } from "../../jail/git_around.ts";
-import { findShell, type Sandbox } from "../../jail/sandbox.ts";
+import { findShell, type Granted, type Sandbox } from "../../jail/sandbox.ts";
+import { grantsText } from "../../jail/grants.ts";
 import { messageOf } from "../../protocol/errors.ts";
 import { UntrustedReader } from "../../jail/untrusted_files.ts";
 import type { EventData } from "../../protocol/events.ts";
@@ -34,6 +35,8 @@ interface TellerParts {
   hidden(session: Session): string[];
   /** What commands of trusted sessions may see of the checkout around a directory. */
   checkout(workdir: string): Checkout;
+  /** What the person grants to commands of a session. */
+  granted(session_id: string): Promise<Granted>;
   /** Of this process; undefined on systems without file owners. */
   uid: number | undefined;
   now(): Date;
@@ -65,7 +68,8 @@ export class Teller implements Disposable {
     if (this.#parts.isBuiltin(state.model)) return;
     const sandbox = await this.#parts.sandbox();
     const repository = findRepository(state.workdir, this.#parts.uid);
-    const facts = this.#facts(session, sandbox, repository);
+    const granted = await this.#parts.granted(session.id);
+    const facts = this.#facts(session, sandbox, repository, granted);
     const rules = this.#rulesOf(session, turn, repository);
     const moved = facts.repository !== state.facts.repository ||
       facts.branch !== state.facts.branch;
@@ -122,7 +126,12 @@ export class Teller implements Disposable {
     return { turn_id, files, skipped, removed, ...rulesText(news, told.files) };
   }
 
-  #facts(session: Session, sandbox: Sandbox, repository: Repository | undefined): Facts {
+  #facts(
+    session: Session,
+    sandbox: Sandbox,
+    repository: Repository | undefined,
+    { env, grants = [] }: Granted,
+  ): Facts {
     const { workdir, model, approval, trust } = session.state;
     const checkout = trust === "trusted" ? this.#parts.checkout(workdir) : undefined;
     const around = sandbox.around({ workdir, hidden: [], network: false, checkout });
@@ -139,6 +148,9 @@ export class Teller implements Disposable {
       trust,
       confined: sandbox.kind !== "none",
       network: networkIn(sandbox, this.#parts.network()),
+      granted: grants.length === 0
+        ? undefined
+        : grantsText(grants, sandbox.granted(grants, { env }).there),
       skills: this.#parts.skills(session),
       skill: this.#parts.skill(session),
     });

@@ -6,14 +6,15 @@ import {
   type ToolParts,
   type ToolScope,
 } from "../../agent/tool.ts";
-import { unseenPrograms } from "../../agent/run_command.ts";
+import { couldGrant, stillGranted, unseenPrograms } from "../../agent/run_command.ts";
 import { COMMAND_TIMEOUT_MAX_S } from "../../agent/tools.ts";
+import { type Grant, grantedWords } from "../../jail/grants.ts";
 import { decideHost, refusalNotes } from "../../agent/way_out.ts";
 import type { Agreed } from "./verify.ts";
 
 const VERIFY_TIMEOUT_S = 600;
 
-type VerifyToolParts = Pick<ToolParts, "sandbox" | "network" | "space" | "variables" | "wayOut">;
+type VerifyToolParts = Pick<ToolParts, "sandbox" | "network" | "space" | "granted" | "wayOut">;
 
 const verifyInput = () =>
   z.strictObject({
@@ -32,14 +33,23 @@ export function verifyTool(parts: VerifyToolParts): Tool {
       "package.json, Cargo.toml, go.mod, pyproject.toml, Makefile); tells which tests fail.",
     access: "execute",
     input: verifyInput(),
-    async prepare({ timeout_s, ...args }, workdir) {
+    async prepare({ timeout_s, ...args }, workdir, session_id) {
       const { detect } = await import("./detect.ts");
       const { runsOf } = await import("./verify.ts");
       const detected = detect(workdir, args.what, args.packages);
       const { detected_by, script } = detected;
-      return { ...args, timeout_s, runs: runsOf(detected), detected_by, script };
+      const { grants: granted = [] } = await parts.granted(session_id);
+      return {
+        ...args,
+        timeout_s,
+        runs: runsOf(detected),
+        detected_by,
+        script,
+        ...(granted.length > 0 ? { granted } : {}),
+      };
     },
-    describe: ({ what, runs }) => `verify ${what}: ${runs}`,
+    describe: ({ what, runs, granted }) =>
+      `verify ${[what, grantedWords(granted)].filter((it) => it !== undefined).join(" ")}: ${runs}`,
     rule({ runs, detected_by, script }) {
       const says = script === undefined ? "" : `, which runs by ${detected_by}: ${script}`;
       return `verify ${runs}${says}`;
@@ -50,22 +60,33 @@ export function verifyTool(parts: VerifyToolParts): Tool {
 
 async function verifyProject(
   parts: VerifyToolParts,
-  { what, packages, timeout_s = VERIFY_TIMEOUT_S, ...agreed }:
+  { what, packages, timeout_s = VERIFY_TIMEOUT_S, granted = [], ...agreed }:
     & Agreed
+    & { granted?: readonly Grant[] }
     & z.output<ReturnType<typeof verifyInput>>,
   { session_id, workdir, hidden, signal, onOutput, mayConnect }: ToolScope,
 ): Promise<ToolOutcome> {
   const { verify } = await import("./verify.ts");
   const { outcomeText } = await import("./outcome.ts");
   const space = await parts.space(session_id);
-  const env = await parts.variables(session_id);
+  const { env, grants } = await parts.granted(session_id);
   const network = parts.network();
   await using way_out = network
     ? undefined
     : await parts.wayOut(session_id, decideHost(mayConnect));
   const { checkout } = space ?? {};
   const proxy = way_out?.proxy;
-  const scope = { session_id, workdir, hidden, env, space, checkout, network, proxy };
+  const scope = {
+    session_id,
+    workdir,
+    hidden,
+    env,
+    grants: stillGranted(grants, granted),
+    space,
+    checkout,
+    network,
+    proxy,
+  };
   const sandbox = await parts.sandbox();
   const timeout_ms = timeout_s * 1000;
   const waited_ms = () => way_out?.waited_ms ?? 0;
@@ -74,6 +95,7 @@ async function verifyProject(
   const { exit_code, log_tail } = result;
   const notes = [
     ...unseenPrograms({ exit_code, output: log_tail }, sandbox, scope),
+    ...(exit_code === 0 ? [] : couldGrant(log_tail, sandbox, scope)),
     ...refusalNotes(way_out),
   ];
   return {

@@ -3,7 +3,7 @@ import type { Kind } from "./detect.ts";
 import { type Context, verbsOf } from "../../verbs/define.ts";
 import { place, type PlaceServices, workdirOf } from "../../verbs/workdir.ts";
 import type { Session } from "../../session/session.ts";
-import type { Sandbox, SandboxScope } from "../../jail/sandbox.ts";
+import type { Granted, Sandbox, SandboxScope } from "../../jail/sandbox.ts";
 
 interface VerifyServices extends PlaceServices {
   /** @throws {Error} when the configured sandbox does not work */
@@ -11,7 +11,7 @@ interface VerifyServices extends PlaceServices {
   /** What a command in a directory can see. */
   scope(workdir: string): SandboxScope;
   /** What the person grants to a command, of a session or their own. */
-  variables(session_id?: string): Promise<Record<string, string>>;
+  granted(session_id?: string): Promise<Granted>;
   /** Reports files that are written until the returned function is called. */
   watchWrites(session: Session): Promise<() => Promise<void>>;
 }
@@ -100,7 +100,7 @@ async function run(
     return await verify({
       kind,
       packages,
-      scope: { ...services.scope(workdir), env: await services.variables(session_id) },
+      scope: { ...services.scope(workdir), ...await services.granted(session_id) },
       sandbox: await services.sandbox(),
       timeout_ms: timeout_s * 1_000,
       signal,

@@ -53,7 +53,7 @@ async function verifyProject(
   { what, packages, timeout_s = VERIFY_TIMEOUT_S, ...agreed }:
     & Agreed
     & z.output<ReturnType<typeof verifyInput>>,
-  { session_id, workdir, hidden, signal, onOutput, mayConnect }: ToolScope,
+  { session_id, workdir, hidden, added, signal, onOutput, mayConnect }: ToolScope,
 ): Promise<ToolOutcome> {
   const { verify } = await import("./verify.ts");
   const { outcomeText } = await import("./outcome.ts");
@@ -65,7 +65,7 @@ async function verifyProject(
     : await parts.wayOut(session_id, decideHost(mayConnect));
   const { checkout } = space ?? {};
   const proxy = way_out?.proxy;
-  const scope = { session_id, workdir, hidden, env, space, checkout, network, proxy };
+  const scope = { session_id, workdir, hidden, added, env, space, checkout, network, proxy };
   const sandbox = await parts.sandbox();
   const timeout_ms = timeout_s * 1000;
   const waited_ms = () => way_out?.waited_ms ?? 0;

@@ -84,8 +84,12 @@ const EVENTS: { [T in EventType]: Case<T> } = {
     nowhere: "it is how svc finds the directory again after it was renamed",
   },
   "session.configured": {
-    data: { model: "anthropic/large", by: "local" },
-    says: /model is now anthropic\/large/,
+    data: {
+      model: "anthropic/large",
+      added_dirs: [{ path: "/lib", access: "read" }],
+      by: "local",
+    },
+    says: /model is now anthropic\/large, added directories are now \/lib \(read-only\)/,
   },
   "user.message": {
     data: { message_id: "m", text: "please look" },

@@ -8,11 +8,21 @@ import type { ToolCall } from "../models/model.ts";
 import { askPerson, type QuestionOutcome } from "../session/person_answers.ts";
 import { isWorkTitle } from "../session/ids.ts";
 import { type CallHooks, type HookedCall, withContext } from "./call_hooks.ts";
+import type { AddedRoot } from "../jail/added_directories.ts";
 import { CommandAborted } from "../jail/command.ts";
 import { watchLane } from "./tool_lane.ts";
 import type { Ruling } from "./ruling.ts";
 import { connectOf } from "./connect.ts";
-import type { Judged, Preview, Subagent, SubagentEnd, Tool, ToolOutcome } from "./tool.ts";
+import type {
+  Judged,
+  LocatedArgs,
+  Preview,
+  Subagent,
+  SubagentEnd,
+  Tool,
+  ToolOutcome,
+  ToolScope,
+} from "./tool.ts";
 
 /** The result of a call that was running when its daemon stopped. */
 export const UNKNOWN_OUTCOME =
@@ -24,6 +34,8 @@ export const DENIED = "denied: the person did not allow this call";
 export interface CallParts<S = Session> extends CallHooks<S> {
   /** Returns the paths that the session's tools must not see. */
   hidden(session: S): string[];
+  /** Returns the added directories that the session's calls may use now. */
+  added(session: S): AddedRoot[];
   /** Called before an allowed call that may change files. */
   beforeWrite?(session: S, turn: Turn): Promise<void>;
   /**
@@ -185,22 +197,25 @@ async function perform(
   if (problem !== undefined) return { ok: false, output: `invalid arguments:\n${problem}` };
   const lost = await parts.findDirectory?.(session);
   if (lost !== undefined) return { ok: false, output: lost };
-  const { workdir } = session.state;
-  const scope = {
+  const own = {
     session_id: session.id,
-    workdir,
+    workdir: session.state.workdir,
     hidden: parts.hidden(session),
+    added: parts.added(session),
     signal: turn.signal,
   };
-  const located = await tool.locate?.(parsed, scope) ?? { args: parsed, notes: [] };
+  const located: LocatedArgs = await tool.locate?.(parsed, own) ?? { args: parsed, notes: [] };
   if (located.problem !== undefined) return { ok: false, output: located.problem };
+  const { root } = located;
+  const scope = { ...own, ...placeOf(root) };
+  const { workdir } = scope;
   const args = await tool.prepare(located.args, workdir, session.id);
   const hooked: HookedCall = { call_id: call.call_id, tool, args };
   const preview = () => tool.preview?.(args, { ...scope, reader: session.reader });
   const asked_about = tool.risk?.(args, workdir);
   const { refusal, by_rule = false, context } = await approve(
     parts,
-    { ...hooked, preview, allowed: said.allowed },
+    { ...hooked, workdir, preview, allowed: said.allowed },
     session,
     turn,
     progress,
@@ -218,6 +233,13 @@ async function perform(
       return withContext({ ok: false, output }, context);
     }
   }
+  const now = parts.added(session);
+  const place = root &&
+    now.find(({ path, access }) => path === root.path && access === root.access);
+  if (root !== undefined && place === undefined) {
+    const output = `${root.path}: was removed from this session, or has changed, meanwhile`;
+    return withContext({ ok: false, output }, context);
+  }
   progress.acts = !repeats(tool);
   const { call_id } = call;
   const withNotes = (outcome: ToolOutcome, ...contexts: (string | undefined)[]) =>
@@ -231,6 +253,8 @@ async function perform(
       reader: session.reader,
       workdir: session.state.workdir,
       hidden: parts.hidden(session),
+      added: now,
+      ...placeOf(place),
       signal: lane.signal,
       onOutput: lane.output,
       delegate: delegate && ((subagent) => {
@@ -266,6 +290,15 @@ async function perform(
   }
 }
 
+/** The scope of a call that works in an added directory. */
+function placeOf(
+  root: AddedRoot | undefined,
+): Partial<Pick<ToolScope, "workdir" | "hidden" | "prefix">> {
+  return root === undefined
+    ? {}
+    : { workdir: root.path, hidden: root.hidden, prefix: `${root.path}/` };
+}
+
 /**
  * Decides about redirects of a fetch: the rules hold as for its first address, and a fetch that a
  * rule allowed goes only where rules allow it.
@@ -285,6 +318,8 @@ function reachOf(
 
 /** A call that can be tried before a person is asked. */
 interface TriedCall extends HookedCall {
+  /** The directory that it works in. */
+  workdir: string;
   preview(): Promise<Preview> | undefined;
   /** Whether the person has allowed it before its turn was cut off. */
   allowed?: boolean;
@@ -327,13 +362,13 @@ async function approve(
 
 /** Decides by rules and hooks, and by the approval mode. */
 async function decideCall(
-  { tool, args, call_id, preview, allowed }: TriedCall,
+  { tool, args, call_id, workdir, preview, allowed }: TriedCall,
   { action, by, choices }: Ruling,
   session: TurnSession,
   turn: Turn,
   progress: CallProgress,
 ): Promise<Approved> {
-  const { approval, trust, workdir } = session.state;
+  const { approval, trust } = session.state;
   const must_ask = action === "ask";
   if (tool.access === "read" && !must_ask) return {};
   const beyond = tool.beyond?.(args);

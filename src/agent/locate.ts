@@ -1,25 +1,46 @@
 /** Finds the files that the arguments of a call name, before it runs. */
-import { isAbsolute, join } from "@std/path";
+import { isAbsolute, join, normalize } from "@std/path";
+import { addedAt, type AddedRoot } from "../jail/added_directories.ts";
+import { stripWorkdir } from "../jail/rooted_path.ts";
 import type { Located } from "../jail/unit/locate.ts";
-import type { LocateScope, Tool, ToolParts } from "./tool.ts";
+import type { Access, LocatedArgs, LocateScope, Tool, ToolParts } from "./tool.ts";
+
+type Locate = NonNullable<Tool["locate"]>;
 
 /** Finds the one path of a call. */
-export function locating(parts: ToolParts): NonNullable<Tool["locate"]> {
+export function locating(parts: ToolParts, access: Access): Locate {
   return async (args, scope) => {
     const { path } = args as { path?: string };
-    const { paths, ...found } = await located(parts, path === undefined ? [] : [path], scope);
+    const { paths, ...found } = await located(
+      parts,
+      path === undefined ? [] : [path],
+      access,
+      scope,
+    );
     return { args: path === undefined ? args : { ...args as object, path: paths[0] }, ...found };
+  };
+}
+
+/** Finds the path of a search, or where its pattern begins. */
+export function locatingPattern(parts: ToolParts): Locate {
+  const locate = locating(parts, "read");
+  return async (args, scope) => {
+    const { path, pattern } = args as { path?: string; pattern: string };
+    const root = path === undefined && isAbsolute(pattern)
+      ? addedAt(normalize(pattern), scope.added)
+      : undefined;
+    return root === undefined ? await locate(args, scope) : { args, notes: [], root };
   };
 }
 
 const PATCH_PATH = /^(\*\*\* (?:(?:Add|Update|Delete) File|Move to): )([^\r\n]+)/gm;
 
 /** Finds the paths in the text of a patch. */
-export function locatingInPatch(parts: ToolParts): NonNullable<Tool["locate"]> {
+export function locatingInPatch(parts: ToolParts): Locate {
   return async (args, scope) => {
     const { patch } = args as { patch: string };
     const given = [...patch.matchAll(PATCH_PATH)].map(([, , path]) => path);
-    const { paths, ...found } = await located(parts, given, scope);
+    const { paths, ...found } = await located(parts, given, "write", scope);
     let n = 0;
     const named = patch.replace(PATCH_PATH, (_, header) => header + paths[n++]);
     return { args: { patch: named }, ...found };
@@ -27,6 +48,51 @@ export function locatingInPatch(parts: ToolParts): NonNullable<Tool["locate"]> {
 }
 
 async function located(
+  parts: ToolParts,
+  given: readonly string[],
+  access: Access,
+  scope: LocateScope,
+): Promise<Omit<LocatedArgs, "args"> & { paths: readonly string[] }> {
+  const { paths, root, problem } = placed(given, access, { ...scope, home: parts.home });
+  if (problem !== undefined) return { paths, notes: [], problem };
+  const place = root === undefined ? scope : { ...scope, workdir: root.path, hidden: root.hidden };
+  const found = await onDisk(parts, paths, place);
+  if (root === undefined) return found;
+  // The unit names what looks the same relative to the directory.
+  const absolute = found.paths.map((path) => isAbsolute(path) ? path : join(root.path, path));
+  return { ...found, paths: absolute, root };
+}
+
+/** Finds the added directory that paths lie in; in there, they are absolute. */
+function placed(
+  given: readonly string[],
+  access: Access,
+  { workdir, added, home }: LocateScope & { home: string | undefined },
+): { paths: readonly string[]; root?: AddedRoot; problem?: string } {
+  if (added.length === 0) return { paths: given };
+  const places = given.map((path) => {
+    const plain = home !== undefined && path.startsWith("~/") ? home + path.slice(1) : path;
+    const absolute = isAbsolute(plain) ? normalize(plain) : normalize(join(workdir, plain));
+    const inside = stripWorkdir(absolute, workdir) !== undefined;
+    return { absolute, root: inside ? undefined : addedAt(absolute, added) };
+  });
+  const root = places.find((it) => it.root !== undefined)?.root;
+  if (root === undefined) return { paths: given };
+  if (places.some((it) => it.root !== root)) {
+    const problem = `one patch changes files in one directory: ${root.path} was added to this ` +
+      "session and needs a patch of its own";
+    return { paths: given, problem };
+  }
+  if (access !== "read" && root.access === "read") {
+    const problem =
+      `${given[0]}: ${root.path} is read-only for this session; only the person can ` +
+      "change that";
+    return { paths: given, problem };
+  }
+  return { paths: places.map(({ absolute }) => absolute), root };
+}
+
+async function onDisk(
   { units, home }: ToolParts,
   paths: readonly string[],
   { signal, ...scope }: LocateScope,

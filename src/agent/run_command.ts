@@ -8,6 +8,7 @@ import { type Grant, grantedWords, GRANTS } from "../jail/grants.ts";
 import { refusedByLimits } from "../jail/command_limits.ts";
 import { ledLater, refusedLater } from "../jail/later_locks.ts";
 import { type Later, laterFile } from "../jail/runs_later.ts";
+import type { AddedRoot } from "../jail/added_directories.ts";
 import type { Sandbox, SandboxScope } from "../jail/sandbox.ts";
 import { decideHost, refusalNotes } from "./way_out.ts";
 import type { Command, ToolOutcome, ToolParts, ToolScope } from "./tool.ts";
@@ -59,7 +60,7 @@ export function stillGranted(
 export async function execute(
   parts: ToolParts,
   args: Command,
-  { session_id, workdir, hidden, signal, onOutput, mayConnect }: ToolScope,
+  { session_id, workdir, hidden, added, signal, onOutput, mayConnect }: ToolScope,
 ): Promise<ToolOutcome> {
   const { command, timeout_s = COMMAND_TIMEOUT_S, network = false, outside_sandbox = false } = args;
   const space = await parts.space(session_id);
@@ -70,6 +71,7 @@ export async function execute(
     session_id,
     workdir,
     hidden,
+    added,
     env,
     grants: stillGranted(grants, args.granted ?? []),
     space,
@@ -97,10 +99,12 @@ export async function execute(
     ...(ok ? [] : refusedByLimits(result.output, sandbox.limits?.())),
     ...(ok ? [] : couldGrant(result.output, sandbox, scope)),
     ...onlyReadGit(result, sandbox, scope),
-    ...(ok ? [] : refusedLater(result.output, workdir, {
-      home: parts.home,
-      hidden: new Set(hidden),
-    })),
+    ...(ok
+      ? []
+      : [{ path: workdir, hidden }, ...added].flatMap((it) =>
+        refusedLater(result.output, it.path, { home: parts.home, hidden: new Set(it.hidden) })
+      )),
+    ...(ok ? [] : refusedAdded(result.output, added)),
     ...refusalNotes(way_out),
   );
   const output = [result.output.trimEnd(), ...notes].filter((it) => it !== "").join("\n");
@@ -110,6 +114,13 @@ export async function execute(
     truncated: result.truncated,
     ...(result.exit_code === null ? {} : { exit_code: result.exit_code }),
   };
+}
+
+/** Returns notes on added directories that a command could not write. */
+function refusedAdded(output: string, added: readonly AddedRoot[]): string[] {
+  if (!/read-only file system/i.test(output)) return [];
+  return added.filter(({ path, access }) => access === "read" && output.includes(path))
+    .map(({ path }) => `[${path} is read-only for this session]`);
 }
 
 /** A shell's exit code for a missing program. */

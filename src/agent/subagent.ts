@@ -160,6 +160,7 @@ function childParts(
     tell: nothing,
     touched: nothing,
     hidden: () => parts.hidden(session),
+    added: () => parts.added(session),
     judge: (_child, tool, args) => parts.judge(session, tool, args),
     beforeCall: async (_child, call, signal) =>
       await parts.beforeCall?.(session, { ...call, subagent: description }, signal),

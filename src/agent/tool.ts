@@ -11,6 +11,7 @@ import type { FileChange } from "../base/edits/changes.ts";
 import type { Attachment } from "../protocol/attachments.ts";
 import type { Journal } from "../session/journal.ts";
 import type { SessionState } from "../session/session_state.ts";
+import type { AddedRoot } from "../jail/added_directories.ts";
 import type { Later } from "../jail/runs_later.ts";
 import type { CommandSpace } from "../jail/command_space.ts";
 import type { Granted, Sandbox } from "../jail/sandbox.ts";
@@ -31,6 +32,10 @@ export interface ToolScope {
   workdir: string;
   /** Absolute real paths that no tool may see. */
   hidden: readonly string[];
+  /** The directories besides the session's own that its calls may use. */
+  added: readonly AddedRoot[];
+  /** Stands before the paths that a search finds: the call works in an added directory. */
+  prefix?: string;
   signal: AbortSignal;
   /** Receives output while the call is still running. */
   onOutput: OnOutput;
@@ -76,7 +81,10 @@ export interface ToolOutcome {
   attachments?: readonly Attachment[];
 }
 
-export type LocateScope = Pick<ToolScope, "session_id" | "workdir" | "hidden" | "signal">;
+export type LocateScope = Pick<
+  ToolScope,
+  "session_id" | "workdir" | "hidden" | "added" | "signal"
+>;
 
 export type PreviewScope = LocateScope & Pick<ToolScope, "reader">;
 
@@ -89,6 +97,8 @@ export interface Preview {
 export interface LocatedArgs {
   args: unknown;
   notes: string[];
+  /** The added directory that the call works in. */
+  root?: AddedRoot;
   /** Why it is not certain which file is meant. */
   problem?: string;
 }

@@ -20,7 +20,7 @@ import {
   type ToolScope,
 } from "./tool.ts";
 import { COMMAND_TIMEOUT_S, execute, named, riskOf, stillNeeded } from "./run_command.ts";
-import { locating, locatingInPatch } from "./locate.ts";
+import { locating, locatingInPatch, locatingPattern } from "./locate.ts";
 
 /** The longest time limit that a model may set for a command, in seconds. */
 export const COMMAND_TIMEOUT_MAX_S = 3_600;
@@ -79,7 +79,8 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
       return { changes: shownChanges(result.changes ?? []) };
     };
   const thePath = ({ path }: { path: string }) => [path];
-  const locate = locating(parts);
+  const locate = locating(parts, "read");
+  const locate_to_write = locating(parts, "write");
   const own = [
     defineTool({
       name: "apply_patch",
@@ -107,7 +108,7 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
         "replace_all is set. Put several edits of one file into edits; either all are made or none. An " +
         "empty old_text creates a new file.",
       access: "write",
-      locate,
+      locate: locate_to_write,
       input: z.strictObject({
         path: path(),
         old_text: z.string().optional(),
@@ -152,7 +153,7 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
       name: "glob",
       description: "Lists files whose path matches a glob such as src/**/*.ts.",
       access: "read",
-      locate,
+      locate: locatingPattern(parts),
       input: z.strictObject({ pattern: z.string().min(1), path: path().optional() }),
       describe: ({ pattern }) => `find ${pattern}`,
       run: inUnit("glob"),
@@ -265,7 +266,7 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
       name: "write_file",
       description: "Writes a file and creates its directories; replaces an existing file.",
       access: "write",
-      locate,
+      locate: locate_to_write,
       input: z.strictObject({ path: path(), content: z.string() }),
       describe: ({ path, content }) => `write ${path} (${content.length} characters)`,
       risk: ({ path }, workdir) => riskOf([path], workdir, parts.home),

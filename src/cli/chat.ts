@@ -13,7 +13,7 @@ import type { CHAT } from "./table/chat.ts";
 import type { AttachedFile } from "./chat_attach.ts";
 import type { AnswerCheck } from "./chat_schema.ts";
 import { env, ownPaths } from "./environment.ts";
-import { absolute } from "./workdir.ts";
+import { absolute, addedFrom } from "./workdir.ts";
 
 type Flags = Input<typeof CHAT>["flags"];
 
@@ -40,6 +40,7 @@ export async function run({ flags, args, given }: Input<typeof CHAT>): Promise<n
         model: flags.model,
         approval: flags.approve,
         effort: flags.effort,
+        add_dirs: addedFrom(flags["add-dir"]),
       });
       for (const rule of rules) {
         await rpc.call("permissions.add", { ...rule, scope: "session", session_id });
@@ -132,15 +133,26 @@ function canShowScreens(): boolean {
   return Deno.stdout.isTerminal() && (env("TERM") ?? "dumb") !== "dumb";
 }
 
-interface Wanted extends Pick<Params<"session.start">, "model" | "approval" | "effort"> {
+interface Wanted
+  extends Pick<Params<"session.start">, "model" | "approval" | "effort" | "add_dirs"> {
   workdir: string;
   session?: string;
   resume: boolean;
 }
 
 async function findSession(rpc: RpcClient, wanted: Wanted): Promise<string> {
+  const { add_dirs } = wanted;
+  const starts = wanted.session === undefined && !wanted.resume;
+  const session_id = await sessionFor(rpc, wanted);
+  if (!starts && add_dirs !== undefined) {
+    await rpc.call("session.configure", { session_id, add_dirs });
+  }
+  return session_id;
+}
+
+async function sessionFor(rpc: RpcClient, wanted: Wanted): Promise<string> {
   if (wanted.session !== undefined) return wanted.session;
-  const { workdir, model, approval, effort } = wanted;
+  const { workdir, model, approval, effort, add_dirs } = wanted;
   if (!wanted.resume) {
     if (holdsSystem(await Deno.realPath(workdir).catch(() => workdir))) {
       console.error(
@@ -148,7 +160,8 @@ async function findSession(rpc: RpcClient, wanted: Wanted): Promise<string> {
           "svc uses no git and no browser. Use the directory of a project",
       );
     }
-    return (await rpc.call("session.start", { workdir, model, approval, effort })).session_id;
+    const params = { workdir, model, approval, effort, add_dirs };
+    return (await rpc.call("session.start", params)).session_id;
   }
   const real = await Deno.realPath(workdir);
   const { sessions } = await rpc.call("session.list", { workdir: real });

@@ -1,3 +1,4 @@
+import { addedDirectoriesText } from "../protocol/added_directory.ts";
 import { readDiscovery } from "../client/discovery.ts";
 import { SvcError } from "../protocol/errors.ts";
 import { ago } from "../base/ago.ts";
@@ -13,7 +14,7 @@ import { ownPaths } from "./environment.ts";
 import { table } from "./table.ts";
 import { firstLine } from "./task_list.ts";
 import type * as spec from "./table/ctl.ts";
-import { absolute } from "./workdir.ts";
+import { absolute, addedFrom } from "./workdir.ts";
 import { named } from "./own_name.ts";
 
 /** Runs `svc ctl discover`. */
@@ -47,9 +48,12 @@ export async function getSession({ args }: Input<typeof spec.SESSIONS_GET>): Pro
 
 /** Runs `svc ctl sessions start`. */
 export async function startSession(
-  { flags: { model, approval, effort, prompt, json }, args }: Input<typeof spec.SESSIONS_START>,
+  { flags: { model, approval, effort, prompt, json, "add-dir": more }, args }: Input<
+    typeof spec.SESSIONS_START
+  >,
 ): Promise<number> {
-  const params = { workdir: absolute(args.workdir), model, approval, effort, prompt };
+  const workdir = absolute(args.workdir);
+  const params = { workdir, model, approval, effort, prompt, add_dirs: addedFrom(more) };
   const started = await withDaemon((rpc) => rpc.call("session.start", params));
   if (json) return print(started);
   console.log(started.session_id);
@@ -64,10 +68,20 @@ export async function configureSession(
 ): Promise<number> {
   const pinned = either(pin, unpin, "pin");
   const archived = either(archive, unarchive, "archive");
-  const params = { session_id, ...more, budget_usd: budget, pinned, archived };
+  const { "add-dir": add, "remove-dir": remove, ...settings } = more;
+  const params = {
+    session_id,
+    ...settings,
+    budget_usd: budget,
+    pinned,
+    archived,
+    add_dirs: addedFrom(add),
+    remove_dirs: remove.length > 0 ? remove.map(absolute) : undefined,
+  };
   const { changed, ...now } = await withDaemon((rpc) => rpc.call("session.configure", params));
   if (json) return print({ changed, ...now });
-  const rows = Object.entries(now).map(([name, value]) => [name, String(value)]);
+  const rows = Object.entries({ ...now, added_dirs: addedDirectoriesText(now.added_dirs) })
+    .map(([name, value]) => [name, String(value)]);
   console.log(table(rows));
   return 0;
 }

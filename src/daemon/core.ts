@@ -192,6 +192,7 @@ export function makeCore(parts: CoreParts): Core {
       budget_usd: () => config().agent.budget_usd,
       critic: () => config().agent.critic,
       hidden: ({ state }) => jail.hidden(state.workdir),
+      added: ({ state }) => jail.added(state),
       findDirectory: (session) => hub.findDirectory(session),
       async beforeWrite(session, turn) {
         await Promise.all(features().each("beforeWrite", session, turn));

@@ -13,13 +13,18 @@ import type { Log } from "../os/log.ts";
 import { isWithin } from "../os/paths.ts";
 import { removeTree } from "../os/remove_tree.ts";
 import { messageOf } from "../protocol/errors.ts";
+import type { AddedRoot } from "../jail/added_directories.ts";
+import { usableAdded } from "../session/added_dirs.ts";
 import type { Hub } from "../session/hub.ts";
+import type { SessionState } from "../session/session_state.ts";
 import type { OpenFeatures } from "../verbs/feature.ts";
 import type { Sandboxes } from "./sandboxes.ts";
 import type { WaysOut } from "./way_out.ts";
 
 /** Idle time before a unit is closed. */
 const UNIT_IDLE_MS = 30_000;
+
+type AddedTo = Pick<SessionState, "workdir" | "added_dirs">;
 
 interface JailParts {
   config(): Config;
@@ -103,7 +108,8 @@ export class Jail implements Disposable {
   /** Real paths that sessions can write. */
   readonly writable = (): string[] => {
     const { hub, features } = this.#parts;
-    return [...hub().workdirs(), ...features().each("writable").flat()];
+    const added = hub().addedWritable();
+    return [...hub().workdirs(), ...added, ...features().each("writable").flat()];
   };
 
   /** Paths to hide from tools in a workdir. */
@@ -111,6 +117,11 @@ export class Jail implements Disposable {
     const { hub, features, runtime_dir } = this.#parts;
     return [...hub().hiddenFrom(workdir), runtime_dir, ...features().each("hides", workdir).flat()];
   };
+
+  /** The added directories that a session's calls may use now. */
+  readonly added = ({ workdir, added_dirs }: AddedTo): AddedRoot[] =>
+    usableAdded(added_dirs, workdir)
+      .map((it) => ({ ...it, hidden: this.hidden(it.path).filter((path) => path !== it.path) }));
 
   readonly scope = (workdir: string): SandboxScope => ({
     workdir,

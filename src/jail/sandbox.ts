@@ -8,6 +8,7 @@ import { absence, findOwn, type FoundProgram, isOwn } from "../os/own_programs.t
 import type { Argument } from "../os/passing.ts";
 import { isWithin } from "../os/paths.ts";
 import { firstFile, pathDirs } from "../os/which.ts";
+import type { AddedRoot } from "./added_directories.ts";
 import { bindByDescriptor, bindByPath } from "./binder.ts";
 import { commandEnvironment } from "./command_environment.ts";
 import { type CommandLimits, limitLine } from "./command_limits.ts";
@@ -33,6 +34,8 @@ export type ShellSandbox = "auto" | "bubblewrap" | "none";
 export interface SandboxScope extends GitScope {
   /** Absolute real paths that no tool may see; never the workdir itself. */
   hidden: readonly string[];
+  /** Directories besides the workdir that it sees too. */
+  added?: readonly AddedRoot[];
   /** The commands of a session share their limits. */
   session_id?: string;
   /** Added to the variables that every command has. */

@@ -7,6 +7,7 @@ import { join } from "@std/path";
 import { isWithin } from "../os/paths.ts";
 import type { Argument } from "../os/passing.ts";
 import { recent } from "../base/recent.ts";
+import { addedMounts } from "./added_directories.ts";
 import type { Binder } from "./binder.ts";
 import { CACHE_DIR } from "./command_space.ts";
 import { type Cover, directoriesAbove, fewer, outermost, parent } from "./covers.ts";
@@ -99,7 +100,7 @@ export function mounts(
   binder: Binder,
   { git, holds, opened }: { git: GitAround | undefined; holds: string[]; opened: Argument[] },
 ): Argument[] {
-  const { workdir } = scope;
+  const { workdir, added = [] } = scope;
   const scratch = scratchNow();
   const mode = scope.read_only || scope.git_tree !== undefined ? "ro" : undefined;
   const hidden = scope.hidden.filter((path) => path !== workdir && !carriesSystem(path));
@@ -119,7 +120,12 @@ export function mounts(
   const own_caches = ownCaches(scope, home);
   const shown = shownPrograms(scope, programs)
     .filter((path) => !own_caches.has(path) && binder.isThere(path));
-  const own_tmp = ownTmp(scope, [...seenAround(git), ...programs], scratch, binder);
+  const own_tmp = ownTmp(
+    scope,
+    [...seenAround(git), ...added.map(({ path }) => path), ...programs],
+    scratch,
+    binder,
+  );
   const whole = workdir === "/";
   const { system, others, links } = whole ? { system: [], others: [], links: [] } : root();
   const isCovered = (path: string) => others.some((each) => isWithin(path, each));
@@ -181,6 +187,18 @@ export function mounts(
       git_read_only: scope.background,
       holds,
     })),
+    ...addedMounts(added, {
+      home,
+      programs,
+      binder,
+      holds,
+      read_only: mode === "ro",
+      git_read_only: scope.background,
+      sockets: all_sockets.filter(isSocket),
+      covers: (paths, root) => fewer(existing(paths.filter((path) => isWithin(path, root))), root),
+      cover: (each) => each.is_directory ? [...cover(each), ...seal(each)] : cover(each),
+      cutOff,
+    }),
     ...opened,
     // After everything with mount points inside, because making those writes into it; before the
     // covers inside, of which there may be a thousand.

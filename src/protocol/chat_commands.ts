@@ -1,5 +1,6 @@
 /** The commands of `svc chat` itself; Markdown files cannot replace them. */
 export const CHAT_COMMANDS = [
+  "add-dir",
   "approval",
   "archive",
   "background",
@@ -17,6 +18,7 @@ export const CHAT_COMMANDS = [
   "pin",
   "quit",
   "redo",
+  "remove-dir",
   "rename",
   "resume",
   "undo",

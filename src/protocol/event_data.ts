@@ -4,6 +4,7 @@
  */
 
 import type * as z from "zod";
+import type { AddedDirectory } from "./added_directory.ts";
 import type { Attachment } from "./attachments.ts";
 import type { Effort } from "./effort.ts";
 import type { PersonAnswer, Unanswered } from "./person_question.ts";
@@ -170,6 +171,8 @@ export interface EventData {
     trust?: Trust;
     /** Name of a skill that the model gets at once. */
     skill_pack?: string;
+    /** Directories besides `workdir` that its tools may use. */
+    added_dirs?: AddedDirectory[];
     /** The title is the directory's name; the first message or a model may replace it. */
     untitled?: true;
     /** Identifies `workdir`; missing in old journals. */
@@ -200,6 +203,8 @@ export interface EventData {
     /** Whether lists show it first, or hide it until its next message. */
     pinned?: boolean;
     archived?: boolean;
+    /** All directories besides its own from now on. */
+    added_dirs?: AddedDirectory[];
     by: string;
   };
   /** A message was accepted; with one in flight it steers the turn. */

@@ -1,4 +1,5 @@
 /** Describes what happens to a session, for people. */
+import { addedDirectoriesText } from "./added_directory.ts";
 import { clockText } from "./clock_text.ts";
 import type { Delivery, EventData } from "./events.ts";
 import { stopLabel } from "./stop_reasons.ts";
@@ -83,12 +84,17 @@ export function reloadedText({ version }: EventData["daemon.reloaded"]): string 
 
 /** Returns the line for changed settings. */
 export function configuredText(
-  { model, approval, effort, budget_usd, title, pinned, archived }: EventData["session.configured"],
+  { model, approval, effort, budget_usd, title, pinned, archived, added_dirs }: EventData[
+    "session.configured"
+  ],
 ): string {
   const budget = budget_usd === undefined ? undefined : `$${budget_usd}`;
   const marks = [
     ...(pinned === undefined ? [] : [pinned ? "pinned" : "no longer pinned"]),
     ...(archived === undefined ? [] : [archived ? "archived" : "no longer archived"]),
+    ...(added_dirs === undefined
+      ? []
+      : [`added directories are now ${addedDirectoriesText(added_dirs)}`]),
   ];
   const values = Object.entries({ model, approval, effort, budget, title })
     .flatMap(([name, value]) => value === undefined ? [] : `${name} is now ${value}`);

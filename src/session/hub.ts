@@ -163,6 +163,11 @@ export class Hub {
     return [...new Set([...this.#maker.workdirs, ...this.#table.workdirs()])];
   }
 
+  /** Directories besides workdirs that sessions can write. */
+  addedWritable(): string[] {
+    return [...new Set(this.#table.addedWritable())];
+  }
+
   /** Paths to hide from tools that work in a directory: those in it, or in others they see. */
   hiddenFrom(workdir: string): string[] {
     return this.#places.hiddenFrom(workdir, this.#allPlaces());

@@ -16,7 +16,7 @@ export interface IndexEntry {
 }
 
 /** What a session may do: its journal alone cannot change it. */
-export type Rights = Pick<SessionState, "approval" | "trust" | "budget_usd">;
+export type Rights = Pick<SessionState, "approval" | "trust" | "budget_usd" | "added_dirs">;
 
 /** What lists show, and what a journal is checked against when opened: no tool can write here. */
 export interface Known extends

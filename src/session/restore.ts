@@ -8,7 +8,7 @@ import {
 } from "../os/directory_identity.ts";
 import { MAIN_LANE } from "../protocol/events.ts";
 import type { HubParts } from "./hub_parts.ts";
-import type { IndexEntry, Known } from "./index_file.ts";
+import type { IndexEntry, Known, Rights } from "./index_file.ts";
 import {
   Journal,
   MovedJournal,
@@ -247,9 +247,9 @@ async function recordPlace(session: Session, found?: Found): Promise<void> {
 
 /** Rights are in the index before the journal; a journal with other rights was changed. */
 function requireSame(state: SessionState, known: Known): void {
-  for (const name of ["approval", "trust", "budget_usd"] as const) {
-    if (state[name] === known[name]) continue;
-    if (known.configuring?.some((rights) => rights[name] === state[name])) continue;
+  for (const name of ["approval", "trust", "budget_usd", "added_dirs"] as const) {
+    const isSame = (rights: Rights) => JSON.stringify(rights[name]) === JSON.stringify(state[name]);
+    if (isSame(known) || known.configuring?.some(isSame)) continue;
     throw new UnreadableJournal(
       `its journal says ${name} ${JSON.stringify(state[name] ?? null)}, the sessions index ` +
         JSON.stringify(known[name] ?? null),

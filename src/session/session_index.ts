@@ -268,6 +268,7 @@ function knownOf(state: SessionState, journal: Known["journal"]): Known {
     approval: state.approval,
     trust: state.trust,
     budget_usd: state.budget_usd,
+    added_dirs: state.added_dirs,
     cost_usd: state.cost_usd,
     pinned: state.pinned,
     archived: state.archived,

@@ -1,5 +1,6 @@
 /** The state of a session. */
 import type * as z from "zod";
+import type { AddedDirectory } from "../protocol/added_directory.ts";
 import type { PlanStep } from "../protocol/plan_text.ts";
 import type { Effort } from "../protocol/effort.ts";
 import type {
@@ -106,6 +107,8 @@ export interface SessionState {
   archived?: true;
   /** How long the model may think; undefined: the provider's default. */
   effort?: Effort;
+  /** Directories besides `workdir` that the person lets its tools use. */
+  added_dirs?: AddedDirectory[];
   /** Fixed at creation. */
   trust: Trust;
   /** Name of a skill that the model gets at once. */

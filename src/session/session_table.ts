@@ -155,6 +155,16 @@ export class SessionTable {
     return [...open, ...dormant];
   }
 
+  /** Directories that were added to sessions for writing. */
+  addedWritable(): string[] {
+    const rights = [
+      ...[...this.open.values()].map(({ state }) => state),
+      ...[...this.dormant.values()].map(({ known }) => known),
+    ];
+    return rights.flatMap((it) => it?.added_dirs ?? [])
+      .filter(({ access }) => access === "write").map(({ path }) => path);
+  }
+
   *places(places: Places): Generator<Partial<Place>> {
     for (const session of this.open.values()) {
       yield places.of(session, session.journal.path, session.state.workdir, session.final);

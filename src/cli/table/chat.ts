@@ -51,6 +51,11 @@ export const CHAT = spec({
     ),
     deny: options(TEXT, "rule", "Calls to refuse in this session; repeatable"),
     effort: option(EFFORT, "level", "How long the model may think before it answers"),
+    "add-dir": options(
+      TEXT,
+      "dir[:ro]",
+      "Another directory that the agent may read and change; repeatable. DIR:ro is read-only",
+    ),
     json: on("Print events as NDJSON, one per line"),
     output: option(
       oneOf(["text", "json", "stream-json"]),
@@ -90,6 +95,7 @@ export const CHAT = spec({
       `svc chat -p 'fix the failing test' --allow write_file --allow 'run_command: npm test *'`,
       "Allow some calls, in a script",
     ],
+    ["svc chat --add-dir ../lib --add-dir ~/docs:ro", "Work in two more directories"],
     ["svc chat -c", "Continue the newest session of the current directory"],
   ],
   notes:

@@ -30,6 +30,12 @@ const model = option(TEXT, "id", "Model as <provider>/<model>", { short: "m" });
 const effort = "How long the model may think before it answers";
 const approval = option(APPROVAL, "mode", "What the agent may do without asking");
 
+const add_dir = options(
+  TEXT,
+  "dir[:ro]",
+  "Another directory that the agent may read and change; repeatable. DIR:ro is read-only",
+);
+
 export const DISCOVER = spec({ summary: "Print the discovery record", flags: { json } });
 export const SESSIONS_LIST = spec({
   summary: "List sessions",
@@ -52,6 +58,7 @@ export const SESSIONS_START = spec({
     approval,
     effort: option(EFFORT, "level", effort),
     prompt: option(TEXT, "text", "First message"),
+    "add-dir": add_dir,
     json,
   },
 });
@@ -66,6 +73,8 @@ export const SESSIONS_CONFIGURE = spec({
     effort: option(EFFORT_OR_DEFAULT, "level", `${effort}; from the next turn on`),
     budget: option(USD, "usd", "What the session may cost"),
     title: option(TEXT, "text", "Title in lists"),
+    "add-dir": add_dir,
+    "remove-dir": options(TEXT, "dir", "Added directory to remove; repeatable"),
     pin: on("Show it first in lists"),
     unpin: on("No longer show it first"),
     archive: on("Leave it out of lists until it gets another message"),

@@ -214,6 +214,7 @@ export class AgentRequests {
       reader: session.reader,
       workdir: session.state.workdir,
       hidden: parts.hidden(session),
+      added: [],
       signal: turn.signal,
       onOutput() {},
       askPerson: () => Promise.resolve("nobody"),

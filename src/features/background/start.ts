@@ -23,7 +23,7 @@ type StartParts = Pick<
 export async function startInBackground(
   parts: StartParts,
   { command, timeout_s, network = false, outside_sandbox = false, granted = [] }: Command,
-  { session_id, call_id, workdir, hidden, signal, mayConnect }: ToolScope,
+  { session_id, call_id, workdir, hidden, added, signal, mayConnect }: ToolScope,
 ): Promise<ToolOutcome> {
   const session = await parts.hub.get(session_id);
   const { trust, title } = session.state;
@@ -42,6 +42,7 @@ export async function startInBackground(
     session_id,
     workdir,
     hidden,
+    added,
     env,
     grants: stillGranted(grants, granted),
     space,

@@ -10,6 +10,8 @@ const COMMANDS: readonly (readonly [usage: string, what: string])[] = [
   ["/model [NAME]", "show or change the model"],
   ["/effort [LEVEL]", "show or change how long the model may think"],
   ["/approval [MODE]", "show or change what needs your approval: auto, ask or read_only"],
+  ["/add-dir [DIR[:ro]]", "show the added directories, or add one for tools and commands"],
+  ["/remove-dir DIR", "remove an added directory"],
   ["/rename TITLE", "change the title"],
   ["/pin, /unpin", "show this session first in lists, or no longer"],
   ["/archive", "leave it out of lists until it gets another message"],

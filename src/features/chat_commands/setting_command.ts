@@ -1,10 +1,20 @@
 /** The lines of a chat that show or change a setting of its session, or its background commands. */
 import { EFFORTS } from "../../protocol/effort.ts";
+import { addedDirectoriesText, parseAddDirectory } from "../../protocol/added_directory.ts";
 import type { CallVerb } from "../verb_types.ts";
 
 /** A command such as `/model`; without a value it shows the setting. */
 export interface SettingCommand {
-  setting: "model" | "approval" | "effort" | "title" | "background" | "pinned" | "archived";
+  setting:
+    | "model"
+    | "approval"
+    | "effort"
+    | "title"
+    | "background"
+    | "pinned"
+    | "archived"
+    | "add_dirs"
+    | "remove_dirs";
   value: string;
 }
 
@@ -14,6 +24,8 @@ const SETTINGS = {
   effort: "effort",
   rename: "title",
   background: "background",
+  "add-dir": "add_dirs",
+  "remove-dir": "remove_dirs",
 } as const;
 /** A router may have hundreds. */
 const MODELS_SHOWN = 40;
@@ -29,7 +41,8 @@ const MARKS: Readonly<Record<string, SettingCommand>> = {
 export function settingCommand(line: string): SettingCommand | undefined {
   const mark = Object.hasOwn(MARKS, line.trim()) ? MARKS[line.trim()] : undefined;
   if (mark !== undefined) return mark;
-  const found = /^\/(model|approval|effort|rename|background)(?:\s+(\S[^]*))?$/.exec(line.trim());
+  const found = /^\/(model|approval|effort|rename|background|add-dir|remove-dir)(?:\s+(\S[^]*))?$/
+    .exec(line.trim());
   if (found === null) return undefined;
   return { setting: SETTINGS[found[1] as keyof typeof SETTINGS], value: found[2] ?? "" };
 }
@@ -47,6 +60,9 @@ export async function runSetting(
   if (setting === "background") {
     const { runBackground } = await import("./background_command.ts");
     return await runBackground(value, session_id, call);
+  }
+  if (setting === "add_dirs" || setting === "remove_dirs") {
+    return await runDirectories(setting, value, session_id, call);
   }
   if (value !== "") {
     const is_mark = setting === "pinned" || setting === "archived";
@@ -72,4 +88,23 @@ export async function runSetting(
     ...ids.slice(0, MODELS_SHOWN),
     ...(more > 0 ? [`  and ${more} more; \`svc models\` lists them`] : []),
   ].join("\n");
+}
+
+/** Adds or removes a directory; without one, shows those that were added. */
+async function runDirectories(
+  setting: "add_dirs" | "remove_dirs",
+  value: string,
+  session_id: string,
+  call: CallVerb,
+): Promise<string | undefined> {
+  if (value === "") {
+    const { added_dirs } = await call("session.get", { session_id });
+    return `added directories: ${addedDirectoriesText(added_dirs)}\n` +
+      "/add-dir DIR adds one, /add-dir DIR:ro for reading only; /remove-dir DIR removes it";
+  }
+  const change = setting === "add_dirs"
+    ? { add_dirs: [parseAddDirectory(value)] }
+    : { remove_dirs: [value] };
+  const done = await call("session.configure", { session_id, ...change });
+  return done.changed ? undefined : `added directories: ${addedDirectoriesText(done.added_dirs)}`;
 }

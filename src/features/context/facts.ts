@@ -1,9 +1,12 @@
 /** What a model is told about its session. */
 import { visibleLine } from "../../base/visible.ts";
+import { addedDirectoriesText, type AddedDirectory } from "../../protocol/added_directory.ts";
 import type { Approval, ToldPart, Trust } from "../../protocol/events.ts";
 
 /** The facts in words. Their names never change, so that a change is one value. */
-export type Facts = Record<Exclude<FactName, "granted" | "skills" | "skill">, string> & {
+export type Facts = Record<Exclude<FactName, Optional>, string> & {
+  /** Absent from a session that has none. */
+  added?: string;
   /** Absent where the person grants nothing. */
   granted?: string;
   /** Absent from a session that has none. */
@@ -12,11 +15,14 @@ export type Facts = Record<Exclude<FactName, "granted" | "skills" | "skill">, st
   skill?: string;
 };
 
+type Optional = "added" | "granted" | "skills" | "skill";
+
 type FactName = keyof typeof LABELS;
 
 /** In the order of the text. */
 const LABELS = {
   directory: "Working directory",
+  added: "Added directories",
   repository: "Git repository",
   branch: "Branch",
   date: "Date",
@@ -33,6 +39,8 @@ const LABELS = {
 
 export interface FactSources {
   workdir: string;
+  /** Directories besides it that the session may use. */
+  added?: readonly AddedDirectory[];
   /** The top of the checkout; undefined without a repository. */
   repository?: string;
   branch: string;
@@ -58,6 +66,7 @@ export function factsOf(from: FactSources): Facts {
   const { workdir, repository } = from;
   return {
     directory: visibleLine(workdir),
+    ...(from.added === undefined ? {} : { added: addedOf(from.added) }),
     repository: repository === undefined
       ? "none"
       : repository === workdir
@@ -77,6 +86,11 @@ export function factsOf(from: FactSources): Facts {
   };
 }
 
+function addedOf(added: readonly AddedDirectory[]): string {
+  return `${visibleLine(addedDirectoriesText(added))}. File tools and commands can use them like ` +
+    "the working directory, by absolute paths; undo does not cover them";
+}
+
 const SEES_CHECKOUT = "; commands can read all of it and commit, and change files in the working " +
   "directory only";
 const SEES_HISTORY = "; commands read its history, and see no files of it but those of the " +
@@ -86,12 +100,13 @@ function belowTop({ sees_checkout }: FactSources): string {
   return sees_checkout ? SEES_CHECKOUT : SEES_HISTORY;
 }
 
-const FILE_TOOLS = "file tools reach the working directory only";
+const FILE_TOOLS =
+  "file tools reach the working directory only, and directories that the person adds";
 const CONFINED =
   `${FILE_TOOLS}. Commands can write there and in /tmp, which is this session's own; the home ` +
   "directory is empty for each command, but package managers keep their caches. They can read the " +
   "system and its programs, and see none of the person's other files. If the work needs another directory, say which and " +
-  "why: the person can start a session there";
+  "why: the person can add it with /add-dir";
 const WAY_OUT = ". For a command that cannot work like this, set outside_sandbox: true with a " +
   "reason: the person is asked";
 const UNCONFINED = `${FILE_TOOLS}. No sandbox holds commands on this machine, so keep to it in ` +

@@ -132,12 +132,13 @@ export class Teller implements Disposable {
     repository: Repository | undefined,
     { env, grants = [] }: Granted,
   ): Facts {
-    const { workdir, model, approval, trust } = session.state;
+    const { workdir, added_dirs, model, approval, trust } = session.state;
     const checkout = trust === "trusted" ? this.#parts.checkout(workdir) : undefined;
     const around = sandbox.around({ workdir, hidden: [], network: false, checkout });
     return factsOf({
       sees_checkout: around?.shown !== undefined,
       workdir,
+      added: added_dirs,
       repository: repository?.root,
       branch: repository === undefined ? "none" : branchIn(repository, this.#untrusted),
       now: this.#parts.now(),

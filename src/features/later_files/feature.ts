@@ -18,6 +18,7 @@ export const laterFiles = feature({
         home: realHome(env),
         session: (id) => hub.get(id),
         hidden: turn_parts.hidden,
+        added: turn_parts.added,
       });
     });
     return {

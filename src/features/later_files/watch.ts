@@ -4,10 +4,12 @@
  */
 import { relative } from "@std/path";
 import { delay } from "@std/async";
+import type { AddedRoot } from "../../jail/added_directories.ts";
 import { Listings } from "../../jail/later_listings.ts";
-import { type LaterFile, laterFiles } from "../../jail/later_scan.ts";
+import { type LaterFile, type LaterFiles, laterFiles } from "../../jail/later_scan.ts";
 import { foundLater, madeLater } from "../../jail/later_locks.ts";
 import { lacksForNow } from "../../os/lacks.ts";
+import { isWithin } from "../../os/paths.ts";
 import type { Log } from "../../os/log.ts";
 import { messageOf } from "../../protocol/errors.ts";
 import type { EventData } from "../../protocol/event_data.ts";
@@ -26,9 +28,13 @@ export interface WatchParts {
   session(id: string): Promise<Session>;
   /** Paths that the session's tools must not see. */
   hidden(session: Session): readonly string[];
+  /** The added directories that its tools may use. */
+  added(session: Session): readonly AddedRoot[];
 }
 
-/** By path relative to the session's directory, which may be renamed. */
+/**
+ * By path relative to the session's directory, which may be renamed; absolute in added directories.
+ */
 type Found = ReadonlyMap<string, LaterFile>;
 type States = ReadonlyMap<string, string>;
 
@@ -44,6 +50,12 @@ const OWN_REPOSITORY = ".git";
 const NAMED = 40;
 /** Of one kind, before other kinds follow. */
 const NAMED_EACH = 5;
+
+interface Searched {
+  found: Found;
+  /** The added directories that were searched. */
+  roots: readonly string[];
+}
 
 export class LaterFilesWatch {
   readonly #parts: WatchParts;
@@ -109,7 +121,7 @@ export class LaterFilesWatch {
 
   /** @param turn whether a turn begins to write */
   async #begin(session: Session, turn: boolean): Promise<void> {
-    const states = statesOf((await this.#search(session, turn)).found);
+    const states = statesOf(await this.#search(session, turn));
     // Changes since an earlier look are not reported yet.
     if (this.#before.has(session.id)) return;
     this.#before.set(session.id, states);
@@ -140,18 +152,23 @@ export class LaterFilesWatch {
   async #compare(session: Session): Promise<void> {
     const before = this.#before.get(session.id);
     if (before === undefined) return;
-    const { found, cut } = await this.#search(session, false);
+    const { found, roots, cut } = await this.#search(session, false);
+    const isNewRoot = (place: string) =>
+      roots.some((root) => isWithin(place, root) && !before.has(markOf(root)));
     const changed = [...found].filter(([place, { state, only }]) =>
-      before.get(place) !== state && !(only === "new" && before.has(place)) &&
+      before.get(place) !== state && !isNewRoot(place) && !(only === "new" && before.has(place)) &&
       // A new repository in the directory itself is obvious.
       !(place === OWN_REPOSITORY && !before.has(place))
     );
     const { workdir, background } = session.state;
-    madeLater(workdir, changed.flatMap(([place, { path }]) => before.has(place) ? [] : [path]));
+    const made = changed.flatMap(([place, { path }]) => before.has(place) ? [] : [path]);
+    for (const root of [workdir, ...roots]) {
+      madeLater(root, made.filter((path) => isWithin(path, root)));
+    }
     // Running work may write more.
     const goes_on = background.length > 0 || this.#turns.has(session.id) ||
       this.#beside.has(session.id);
-    if (goes_on) this.#before.set(session.id, statesOf(found));
+    if (goes_on) this.#before.set(session.id, statesOf({ found, roots }));
     else this.#before.delete(session.id);
     // The new files may be what hides others.
     const told = cut && (changed.length > 0 || !this.#told.has(session.id));
@@ -173,10 +190,34 @@ export class LaterFilesWatch {
     if (!goes_on) this.#parts.marks.remove(session.id);
   }
 
-  async #search(session: Session, turn: boolean): Promise<{ found: Found; cut: boolean }> {
+  /** Searches the session's directory and the added ones. */
+  async #search(session: Session, turn: boolean): Promise<Searched & { cut: boolean }> {
     const { workdir } = session.state;
+    const added = this.#parts.added(session);
+    const found = new Map<string, LaterFile>();
+    let cut = false;
+    for (
+      const { path: root, hidden } of [
+        { path: workdir, hidden: this.#parts.hidden(session) },
+        ...added,
+      ]
+    ) {
+      const some = await this.#searchIn(root, hidden, turn);
+      for (const file of some.files) {
+        found.set(root === workdir ? relative(workdir, file.path) : file.path, file);
+      }
+      cut ||= some.cut;
+    }
+    return { found, roots: added.map(({ path }) => path), cut };
+  }
+
+  async #searchIn(
+    workdir: string,
+    hides: readonly string[],
+    turn: boolean,
+  ): Promise<LaterFiles> {
     const { home } = this.#parts;
-    const hidden = new Set(this.#parts.hidden(session));
+    const hidden = new Set(hides);
     const listings = this.#listingsOf(workdir);
     const limits = { max_entries: ENTRIES_MAX, states: true };
     const steps = laterFiles(workdir, { home, hidden, listings, ...limits });
@@ -189,9 +230,8 @@ export class LaterFilesWatch {
       }
       step = steps.next();
     }
-    const { files, cut } = step.value;
     foundLater(workdir, step.value, turn);
-    return { found: new Map(files.map((file) => [relative(workdir, file.path), file])), cut };
+    return step.value;
   }
 
   #listingsOf(workdir: string): Listings {
@@ -218,8 +258,14 @@ export class LaterFilesWatch {
   }
 }
 
-function statesOf(found: Found): States {
-  return new Map([...found].map(([place, { state }]) => [place, state]));
+function statesOf({ found, roots }: Searched): States {
+  const files = [...found].map(([place, { state }]) => [place, state] as const);
+  return new Map([...files, ...roots.map((root) => [markOf(root), ""] as const)]);
+}
+
+/** Stands among the states for an added directory that was searched; no file has such a path. */
+function markOf(root: string): string {
+  return `${root}/`;
 }
 
 interface Changed {

@@ -98,6 +98,8 @@ export interface CallPath {
   inside?: string;
   /** The path after links, if it is inside. */
   real?: string;
+  /** Both are relative to a directory that was added to the session, where no pattern allows. */
+  added?: true;
 }
 
 /** Reports whether a pattern fits a path; `**` stands for any number of directories. */
@@ -125,8 +127,8 @@ function pathMatches(pattern: string, path: string): boolean {
 }
 
 /** Reports whether a pattern allows a path, both as written and after links. */
-export function allowsPath(pattern: string, { inside, real }: CallPath): boolean {
-  if (inside === undefined || real === undefined) return false;
+export function allowsPath(pattern: string, { inside, real, added }: CallPath): boolean {
+  if (added || inside === undefined || real === undefined) return false;
   return pathMatches(pattern, inside) && pathMatches(pattern, real);
 }
 

@@ -1,4 +1,5 @@
 /** The rules that hold for sessions, and their decisions about calls. */
+import type { AddedDirectory } from "../../protocol/added_directory.ts";
 import { existsSync } from "node:fs";
 import { isAbsolute, join } from "@std/path";
 import type { Ruling } from "../../agent/ruling.ts";
@@ -91,9 +92,10 @@ export class Permissions {
 
   /** Decides about a call of a session. */
   async judge({ id: session_id, state }: Session, tool: Judged, args: unknown): Promise<Ruling> {
-    const { workdir, trust, former_workdirs: former } = state;
+    const { workdir, added_dirs: added, trust, former_workdirs: former } = state;
     const call = callOf(tool.spec.name, args, {
       workdir,
+      added,
       rule: tool.rule(args),
       foreign: tool.foreign ?? false,
     });
@@ -256,11 +258,16 @@ function shown(text: string): string {
 export function callOf(
   tool: string,
   args: unknown,
-  { workdir, rule, foreign }: { workdir?: string; rule: string; foreign: boolean },
+  { workdir, added = [], rule, foreign }: {
+    workdir?: string;
+    added?: readonly AddedDirectory[];
+    rule: string;
+    foreign: boolean;
+  },
 ): Call {
   const posix = Deno.build.os !== "windows";
   const paths = subjectOf(tool) === "path"
-    ? pathsOfCall(args).map((it) => placeOf(it, workdir))
+    ? pathsOfCall(args).map((it) => placeOf(it, workdir, added))
     : undefined;
   return { tool, args, rule, foreign, posix, paths };
 }
@@ -280,9 +287,15 @@ function pathsOfCall(args: unknown): string[] {
 }
 
 /** Locates a path in a directory. One with `..` is unknown: links decide where it leads. */
-function placeOf(path: string, workdir: string | undefined): CallPath {
+function placeOf(
+  path: string,
+  workdir: string | undefined,
+  added: readonly AddedDirectory[] = [],
+): CallPath {
   const parts = slashed(path).split("/");
   if (parts.includes("..") || path.includes("\0")) return {};
+  const other = added.find((it) => isAbsolute(path) && isWithin(path, it.path));
+  if (other !== undefined) return { ...placeOf(path, other.path), added: true };
   let inside = clean(parts);
   if (isAbsolute(path)) {
     if (workdir === undefined) return {};

@@ -16,6 +16,7 @@ export async function details({ hub }: SessionServices, session_id: string) {
   return {
     ...hub.item(session),
     effort: state.effort ?? ("default" as const),
+    added_dirs: state.added_dirs ?? [],
     tokens_in,
     tokens_out,
     tokens_cached,

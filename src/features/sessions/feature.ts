@@ -1,3 +1,4 @@
+import { realHome } from "../../os/files.ts";
 import { feature } from "../../verbs/feature.ts";
 import { permissions } from "../permissions/feature.ts";
 import { skills } from "../skills/feature.ts";
@@ -11,7 +12,7 @@ export const sessions = feature({
   name: "sessions",
   verbs: [...sessionVerbs, ...historyVerbs, ...lanesVerbs, ...ledgerVerbs, ...costVerbs],
   open: (host) => {
-    const { hub, models, config, units, paths: { ledger_key }, turn_parts: { hidden } } = host;
+    const { hub, models, config, units, env, paths, turn_parts: { hidden } } = host;
     const { permissions: rules } = host.use(permissions);
     // Opened after this feature.
     const library = () => host.use(skills).library();
@@ -23,7 +24,9 @@ export const sessions = feature({
         config,
         units,
         hidden,
-        ledger_key,
+        home: paths.home,
+        person_home: realHome(env),
+        ledger_key: paths.ledger_key,
         permissions: rules,
         library,
       },

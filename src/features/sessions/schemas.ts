@@ -1,5 +1,9 @@
 import * as z from "zod";
 import { hash } from "../../protocol/schemas/ledger.ts";
+import {
+  addDirectorySchema,
+  addedDirectorySchema,
+} from "../../protocol/schemas/added_directory.ts";
 import { EFFORTS } from "../../protocol/effort.ts";
 import {
   approval,
@@ -38,6 +42,8 @@ export const startParamsSchema = () =>
     trust: trust().optional()
       .describe("An untrusted session can use only the tools of untrusted tool servers"),
     title: title().optional(),
+    add_dirs: z.array(addDirectorySchema()).optional()
+      .describe("More directories for its tools and commands; not for untrusted sessions"),
   });
 
 export const withdrawnSchema = () =>
@@ -122,6 +128,9 @@ export const configureSchema = () =>
     pinned: z.boolean().optional().describe("Lists show the session first"),
     archived: z.boolean().optional()
       .describe("Lists leave the session out until it gets another message"),
+    add_dirs: z.array(addDirectorySchema()).optional()
+      .describe("Directories to add, or to give another access, for calls that have not begun"),
+    remove_dirs: z.array(z.string().min(1)).optional().describe("Added directories to remove"),
   });
 
 export const configuredSchema = () =>
@@ -134,6 +143,7 @@ export const configuredSchema = () =>
     title: z.string(),
     pinned: z.boolean(),
     archived: z.boolean(),
+    added_dirs: z.array(addedDirectorySchema()),
   });
 
 export const sessionSubscriptionSchema = () =>

@@ -1,5 +1,7 @@
 import type * as z from "zod";
+import type { AddedDirectory } from "../../protocol/added_directory.ts";
 import { SvcError } from "../../protocol/errors.ts";
+import { checkWorkdir } from "../../session/workdir.ts";
 import type { SessionServices } from "./verbs.ts";
 import type { startParamsSchema } from "./schemas.ts";
 
@@ -33,6 +35,7 @@ export async function startSession(services: SessionServices, params: StartParam
     : `${provider}/${params.model}`;
   models.check(model);
   await hub.lookIn(workdir);
+  const added_dirs = await addedFrom(services, workdir, params);
   const session = await hub.create({
     workdir,
     model,
@@ -45,8 +48,27 @@ export async function startSession(services: SessionServices, params: StartParam
     budget_usd: params.budget_usd,
     trust: params.trust,
     skill_pack,
+    added_dirs,
   });
   if (params.prompt !== undefined) await session.send(params.prompt);
   const { id, state } = session;
   return { session_id: id, workdir: state.workdir, started_at: state.started_at };
+}
+
+/** @throws {SvcError} validation for a directory that cannot be added */
+async function addedFrom(
+  { home, person_home }: SessionServices,
+  workdir: string,
+  { add_dirs = [], trust }: StartParams,
+): Promise<AddedDirectory[] | undefined> {
+  if (add_dirs.length === 0) return undefined;
+  if (trust === "untrusted") {
+    throw new SvcError(
+      "validation",
+      "session.start: an untrusted session has no added directories",
+    );
+  }
+  const { withAdded } = await import("../../session/added_dirs.ts");
+  const real = await checkWorkdir(workdir, home);
+  return await withAdded([], add_dirs, { workdir: real, home, person_home });
 }

@@ -4,6 +4,7 @@ import { spentBudget } from "../../agent/budget.ts";
 import { SvcError } from "../../protocol/errors.ts";
 import type { Message } from "../../models/model.ts";
 import { mayBeModel, Prepared, verbsOf } from "../../verbs/define.ts";
+import type { Caller } from "../../verbs/verb.ts";
 import type { SessionItem } from "../../session/session_item.ts";
 import type { Hub } from "../../session/hub.ts";
 import type { UnitPool } from "../../jail/unit/pool.ts";
@@ -23,6 +24,7 @@ import {
   skippedRulesSchema,
   transcriptSchema,
 } from "../../protocol/schemas/session.ts";
+import { addedDirectorySchema } from "../../protocol/schemas/added_directory.ts";
 import {
   attachedSchema,
   changedEffort,
@@ -42,6 +44,9 @@ export interface SessionServices {
   models(): ModelRegistry;
   config(): Config;
   units(): Promise<UnitPool>;
+  /** The home of svc, and the person's own, both real paths. */
+  readonly home: string;
+  readonly person_home: string | undefined;
   /** Paths that the session's tools must not see. */
   hidden(session: Session): string[];
   permissions(): Promise<Permissions>;
@@ -74,6 +79,14 @@ async function sessionsIn(
   return { sessions };
 }
 
+/** @throws {SvcError} permission_denied for a client that may be a model */
+function requirePerson(caller: Caller): void {
+  if (!mayBeModel(caller)) return;
+  throw new SvcError("permission_denied", "only a person adds directories to a session", {
+    hint: "the person can use /add-dir in `svc chat`, or `svc ctl sessions configure --add-dir`",
+  });
+}
+
 export const sessionVerbs = [
   defineVerb({
     name: "session.start",
@@ -89,7 +102,8 @@ export const sessionVerbs = [
     input: startParamsSchema,
     output: () =>
       z.object({ session_id: session_id(), workdir: z.string(), started_at: timestamp() }),
-    async handle({ services }, params) {
+    async handle({ services, caller }, params) {
+      if (params.add_dirs !== undefined) requirePerson(caller);
       return await (await import("./start.ts")).startSession(services, params);
     },
   }),
@@ -131,6 +145,8 @@ export const sessionVerbs = [
     output: () =>
       sessionItemSchema().extend({
         effort: changedEffort(),
+        added_dirs: z.array(addedDirectorySchema())
+          .describe("Directories besides workdir that its tools and commands may use"),
         tokens_in: z.int(),
         tokens_out: z.int(),
         tokens_cached: z.int(),
@@ -154,13 +170,15 @@ export const sessionVerbs = [
   defineVerb({
     name: "session.configure",
     summary:
-      "Changes a session's settings: model, approval mode, effort, budget, title, place in lists.",
+      "Changes a session's settings: model, approval mode, effort, budget, title, place in lists, " +
+      "added directories.",
     access: "write",
     idempotent: true,
     rest: { method: "POST", path: "/v1/sessions/:session_id/configure", status: 200 },
     input: configureSchema,
     output: configuredSchema,
     async handle({ services, caller }, params) {
+      if ((params.add_dirs ?? params.remove_dirs) !== undefined) requirePerson(caller);
       const { configureSession } = await import("./configure.ts");
       return await configureSession(services, params, caller.via);
     },

@@ -18,6 +18,7 @@ export const HELP: readonly string[] = [
   "/withdraw  take back the messages that the model has not read",
   "/continue  the last turn, if a restart or a crash cut it off, or it is parked",
   "/model [NAME]   /effort [LEVEL]   /approval [MODE]   /rename TITLE   settings",
+  "/add-dir [DIR[:ro]]   /remove-dir DIR   more directories for tools and commands",
   "/pin /unpin /archive     its place in lists   /background   what runs beside",
   "/changes   /undo [files|conversation|both] [preview] [keep|force [FILE]]   /redo   /fork [TITLE]",
   "/kill  end the session permanently       /quit  leave",

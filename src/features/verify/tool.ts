@@ -64,7 +64,7 @@ async function verifyProject(
     & Agreed
     & { granted?: readonly Grant[] }
     & z.output<ReturnType<typeof verifyInput>>,
-  { session_id, workdir, hidden, signal, onOutput, mayConnect }: ToolScope,
+  { session_id, workdir, hidden, added, signal, onOutput, mayConnect }: ToolScope,
 ): Promise<ToolOutcome> {
   const { verify } = await import("./verify.ts");
   const { outcomeText } = await import("./outcome.ts");
@@ -80,6 +80,7 @@ async function verifyProject(
     session_id,
     workdir,
     hidden,
+    added,
     env,
     grants: stillGranted(grants, granted),
     space,

@@ -27,6 +27,8 @@ export interface OpContext {
   fs: RootedFs;
   /** Absolute real paths of the working directory and the person's home. */
   workdir: string;
+  /** Stands before the paths that a search finds. */
+  prefix?: string;
   home: string | undefined;
   /** What runs later because other files lead to it. */
   leads?: Leads;

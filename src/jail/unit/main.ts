@@ -87,7 +87,7 @@ function only(directory: string): OpenRooted {
 
 async function run(
   rooted: Rooted | undefined,
-  { op, args, workdir, hidden, home }: UnitRequest & { type: "call" } & { home?: string },
+  { op, args, workdir, hidden, prefix, home }: UnitRequest & { type: "call" } & { home?: string },
   signal: AbortSignal,
 ): Promise<UnitResult> {
   try {
@@ -96,6 +96,7 @@ async function run(
     const context = {
       fs: rooted.view(hidden),
       workdir,
+      prefix,
       home,
       leads: values.leads(),
       pace: new Pace(signal),

@@ -17,6 +17,8 @@ export interface UnitScope {
   workdir: string;
   /** Absolute real paths inside the workdir that tools cannot see. */
   hidden: readonly string[];
+  /** Stands before the paths that a search finds; default: they are relative to the workdir. */
+  prefix?: string;
 }
 
 export interface UnitPoolOptions {
@@ -227,9 +229,9 @@ export class UnitPool {
       const seconds = this.#options.deadline_ms / 1000;
       this.#giveUp(call, failure(`${call.op} took longer than ${seconds} s and was stopped`));
     }, this.#options.deadline_ms);
-    const { id, op, args, scope: { workdir, hidden } } = call;
+    const { id, op, args, scope: { workdir, hidden, prefix } } = call;
     try {
-      post(unit, { type: "call", id, op, args, workdir, hidden });
+      post(unit, { type: "call", id, op, args, workdir, hidden, prefix });
     } catch (error) {
       // The arguments cannot be copied to another thread.
       unit.running = undefined;

@@ -68,6 +68,7 @@ export type UnitRequest =
     args: unknown;
     workdir: string;
     hidden: readonly string[];
+    prefix?: string;
   }
   | { type: "cancel"; id: number }
   | { type: "rest" };

@@ -20,12 +20,12 @@ const MATCH_MS = 2000;
 const MAX_NAMED = 5;
 
 /** `glob {pattern, path?}`: the files below `path` whose path matches, sorted, one per line. */
-export async function glob({ fs, pace }: OpContext, args: UnitArgs): Promise<string> {
+export async function glob({ fs, prefix = "", pace }: OpContext, args: UnitArgs): Promise<string> {
   const start = fs.relative(args.string("path", "."));
   const pattern = globPattern(fs, args.string("pattern"), start);
   const { matchers, literal } = globOf(fs, start, pattern);
   const skip = start === "" ? 0 : start.length + 1;
-  const named = start === "" ? pattern : `${start}/${pattern}`;
+  const named = prefix + (start === "" ? pattern : `${start}/${pattern}`);
   // A walk could leave it out.
   if (literal !== undefined) return literal === "file" ? named : `${named}/`;
   const matches = (below: string) => matchers.some((each) => test(each, below, pattern));
@@ -38,7 +38,7 @@ export async function glob({ fs, pace }: OpContext, args: UnitArgs): Promise<str
       paths.push(`[stopped at ${MAX_PATHS} files; use a narrower pattern]`);
       break;
     }
-    paths.push(path);
+    paths.push(prefix + path);
   }
   if (paths.length > 0) return paths.join("\n");
   const hint = pattern.includes("/") ? "" : `; "**/${pattern}" searches all directories`;
@@ -68,12 +68,12 @@ function test(matcher: RegExp, path: string, pattern: string): boolean {
  *
  * @throws {UnitError} for an invalid regular expression, or one that backtracks without end
  */
-export async function grep({ fs, pace }: OpContext, args: UnitArgs): Promise<string> {
+export async function grep({ fs, prefix, pace }: OpContext, args: UnitArgs): Promise<string> {
   const pattern = toRegExp(args.string("pattern"), args.flag("ignore_case"));
   const limit = args.count("limit", DEFAULT_MATCHES, MAX_MATCHES);
   const start = fs.relative(args.string("path", "."));
   const included = includeRule(args.optionalString("include"));
-  const search = new Search(fs, pattern, limit);
+  const search = new Search(fs, pattern, { limit, prefix });
   if (fs.stat(start || ".").kind === "file") {
     search.file(start, true);
     return search.text();
@@ -120,16 +120,22 @@ class Search {
   readonly #fs: RootedFs;
   readonly #pattern: RegExp;
   readonly #limit: number;
+  readonly #prefix: string;
   readonly #matches: string[] = [];
   readonly #tooLarge: string[] = [];
   readonly #unreadable: string[] = [];
   readonly #binary: string[] = [];
   readonly #probe = new Uint8Array(PROBE_BYTES);
 
-  constructor(fs: RootedFs, pattern: RegExp, limit: number) {
+  constructor(
+    fs: RootedFs,
+    pattern: RegExp,
+    { limit, prefix = "" }: { limit: number; prefix?: string },
+  ) {
     this.#fs = fs;
     this.#pattern = pattern;
     this.#limit = limit;
+    this.#prefix = prefix;
   }
 
   get full(): boolean {
@@ -203,7 +209,7 @@ class Search {
       const end = newline < 0 ? text.length : newline;
       const content = text.slice(at, text[end - 1] === "\r" && end > at ? end - 1 : end);
       const match = this.#pattern.exec(content);
-      if (match !== null) found.push(`${path}:${line}: ${shorten(content, match)}`);
+      if (match !== null) found.push(`${this.#prefix}${path}:${line}: ${shorten(content, match)}`);
       at = end + 1;
     }
     return found;

@@ -1,5 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { EFFORTS } from "../../../src/protocol/effort.ts";
+import { type AddedDirectory, parseAddDirectory } from "../../../src/protocol/added_directory.ts";
 import { useApp } from "../app.ts";
 import type { Params } from "../rpc/api.ts";
 import type { Approval } from "../sessions/approval.ts";
@@ -60,6 +61,7 @@ function Configure({ store, onClose }: ConfigureProps & { onClose(): void }) {
   const budget = useSignal(state.budget_usd === undefined ? "" : String(state.budget_usd));
   const pinned = useSignal(state.pinned ?? false);
   const archived = useSignal(state.archived ?? false);
+  const added = useSignal(linesOf(state.added_dirs ?? []));
   const { busy, error, submit } = useSubmit(async () => {
     const changes = changed(settingsOf(store), {
       title: title.value.trim() || undefined,
@@ -70,6 +72,7 @@ function Configure({ store, onClose }: ConfigureProps & { onClose(): void }) {
       pinned: pinned.value,
       archived: archived.value,
     });
+    Object.assign(changes, directoriesChanged(state.added_dirs ?? [], added.value));
     if (Object.keys(changes).length > 0) {
       await client.call("session.configure", { session_id: store.id, ...changes });
       sessions.refresh();
@@ -112,6 +115,20 @@ function Configure({ store, onClose }: ConfigureProps & { onClose(): void }) {
           </Field>
         </div>
         <ApprovalField value={approval} />
+        <Field
+          label="Added directories"
+          hint="One a line, for tools and commands. DIR:ro is read-only."
+          optional
+        >
+          {(control) => (
+            <textarea
+              {...control}
+              rows={2}
+              value={added}
+              onInput={({ currentTarget }) => added.value = currentTarget.value}
+            />
+          )}
+        </Field>
         <Check label="Pin to the top of lists" value={pinned} />
         <Check label="Archive: hide from lists until the next message" value={archived} />
         {error.value && <p class="form-error" role="alert">{error}</p>}
@@ -128,6 +145,25 @@ function settingsOf({ state }: SessionStore): Settings {
   const { title, model, effort = "default", approval, budget_usd } = state;
   const { pinned = false, archived = false } = state;
   return { title, model, effort, approval, budget_usd, pinned, archived };
+}
+
+function linesOf(added: readonly AddedDirectory[]): string {
+  return added.map(({ path, access }) => access === "read" ? `${path}:ro` : path).join("\n");
+}
+
+/** Returns what a person's lines change; nothing that stays as it is. */
+function directoriesChanged(now: readonly AddedDirectory[], lines: string): Partial<Settings> {
+  const wanted = lines.split("\n").map((line) => line.trim()).filter((line) => line !== "")
+    .map(parseAddDirectory);
+  const add_dirs = wanted.filter(({ path, access }) =>
+    !now.some((it) => it.path === path && it.access === access)
+  );
+  const remove_dirs = now.map(({ path }) => path)
+    .filter((path) => !wanted.some((it) => it.path === path));
+  return {
+    ...(add_dirs.length > 0 && { add_dirs }),
+    ...(remove_dirs.length > 0 && { remove_dirs }),
+  };
 }
 
 /** Returns the wanted settings that differ from those that hold; undefined leaves one as it is. */

@@ -84,7 +84,7 @@ Deno.test({
     assertEquals(first[3].output, `${lib}/new/b.txt:1: needle`);
     assertEquals(first[4].output, `${docs}/a.txt`);
     assertEquals(Deno.readTextFileSync(`${lib}/c.txt`), "c\n");
-    assertStringIncludes(JSON.stringify(all.it.asked[0]), "Added directories");
+    assertStringIncludes(JSON.stringify(all.it.server.requests[0].body), "Added directories");
 
     await all.it.restart();
     const { added_dirs } = await all.it.call("session.get");

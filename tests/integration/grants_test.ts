@@ -74,7 +74,7 @@ Deno.test({
     assertEquals(own, ["refused", "I am Docker", "I am Docker", "refused"]);
     const hired = [...seen].filter(([key]) => key.startsWith(untrusted)).map(([, out]) => out);
     assertEquals(hired, ["refused"]);
-    const told = JSON.stringify(it.asked);
+    const told = it.client.of("context.told").map(({ data }) => data.text).join("\n");
     assertStringIncludes(told, "Granted to commands: gpu");
     assertStringIncludes(told, "docker (Docker, at DOCKER_HOST)");
     assertStringIncludes(told, "Granted to commands: none");

@@ -21,6 +21,7 @@ export const DEFAULTS = {
     allowed_hosts: [] as string[],
     registries: true,
     env: [] as string[],
+    login_path: true,
     units: 16,
     // More than builds and browsers need, far less than would stall a machine.
     max_processes: 512,

@@ -1,6 +1,7 @@
 import { startDaemon } from "../daemon/compose.ts";
 import { forHire, hire as hireFeature } from "../features/hire/feature.ts";
 import { AlreadyRunning, type Daemon } from "../daemon/runtime.ts";
+import type { StartedBy } from "../daemon/login_path.ts";
 import { messageOf } from "../protocol/errors.ts";
 import type { ServiceOptions } from "../features/service/service.ts";
 import { STOP_GRACE_S } from "../features/service/limits.ts";
@@ -52,6 +53,7 @@ async function runDaemon(input: ServeInput, options: ServiceOptions): Promise<nu
   // With agent routes, --addr is theirs; the daemon's own listener is always on loopback.
   const { hostname, port } = listenAddress(hire ? undefined : flags.addr, flags.port);
   const sidecar = env("SVC_SIDECAR") === "1";
+  const started_by = startedBy(flags.unit === true);
   const on_demand = flags.detached ? await leaveToUnit(options) : undefined;
   if (on_demand?.started) return 0;
   let daemon: Daemon | undefined;
@@ -65,6 +67,7 @@ async function runDaemon(input: ServeInput, options: ServiceOptions): Promise<nu
       hostname,
       port,
       log_stderr: talks,
+      started_by,
       allow_private: hire?.allow_private ?? false,
       given: [forHire({ tokens: hire_tokens, offer: hire })],
       sidecar,
@@ -105,6 +108,13 @@ async function runDaemon(input: ServeInput, options: ServiceOptions): Promise<nu
   await daemon.stopped;
   supervisor?.stopped();
   return 0;
+}
+
+/** Terminals set TERM, which also a daemon has that a client in a terminal started. */
+function startedBy(unit: boolean): StartedBy {
+  if ([Deno.stdin, Deno.stdout, Deno.stderr].some((it) => it.isTerminal())) return "terminal";
+  if (unit) return "service_manager";
+  return env("TERM") === undefined ? "program" : "terminal";
 }
 
 /** @throws {UsageError} for several of them, or with flags of the daemon. */

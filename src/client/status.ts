@@ -3,6 +3,7 @@ import type * as z from "zod";
 import { deadline } from "@std/async";
 import type { HomePaths } from "../os/paths.ts";
 import type { Discovery } from "../protocol/discovery.ts";
+import type { commandPathSchema } from "../protocol/schemas/daemon.ts";
 import type { providerInfoSchema } from "../protocol/schemas/models.ts";
 import { connect } from "./connect.ts";
 
@@ -14,6 +15,7 @@ export interface DaemonStatus extends Discovery {
   url: string;
   models: ProviderInfo[];
   default_model: string;
+  command_path: z.output<ReturnType<typeof commandPathSchema>>;
 }
 
 /** Time for a healthy daemon to answer, even if busy. */
@@ -25,9 +27,9 @@ export async function daemonStatus(paths: HomePaths): Promise<DaemonStatus> {
   try {
     const calls = Promise.all([rpc.call("daemon.discover"), rpc.call("daemon.info")]);
     const [discovery, info] = await deadline(calls, ANSWER_MS);
-    const { uptime_s, sessions, models, default_model } = info;
+    const { uptime_s, sessions, models, default_model, command_path } = info;
     const url = `http://127.0.0.1:${discovery.port}/`;
-    return { ...discovery, uptime_s, sessions, models, default_model, url };
+    return { ...discovery, uptime_s, sessions, models, default_model, command_path, url };
   } finally {
     rpc.close();
   }

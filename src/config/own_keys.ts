@@ -164,6 +164,9 @@ export const OWN = z.strictObject({
     })).default([...DEFAULTS.sandbox.grant]).describe(
       `What of the machine commands can reach: ${GRANTS.map((it) => `"${it}"`).join(", ")}`,
     ),
+    login_path: z.boolean().default(DEFAULTS.sandbox.login_path).describe(
+      "Whether a daemon that no terminal started asks your login shell for its PATH",
+    ),
     units: z.int().min(1).max(256).default(DEFAULTS.sandbox.units)
       .describe("Maximum number of jailed tool units"),
     max_processes: limit(16).default(DEFAULTS.sandbox.max_processes)

@@ -19,6 +19,7 @@ export const SETTINGS = {
   "sandbox.shell": { restart: true },
   "sandbox.network": { restart: false },
   "sandbox.registries": { restart: false },
+  "sandbox.login_path": { restart: true },
   "sandbox.units": { restart: true },
   "sandbox.max_processes": { restart: false },
   "sandbox.max_memory_mb": { restart: false },

@@ -12,6 +12,7 @@ import { OpenFeatures } from "../verbs/feature.ts";
 import { makeCore } from "./core.ts";
 import { Current } from "./current.ts";
 import { type Doors, openDoors } from "./doors.ts";
+import { LoginPath } from "./login_path.ts";
 import { checkPrivateFiles } from "./private_files.ts";
 import { resumeAfter } from "./resume.ts";
 import {
@@ -72,6 +73,14 @@ async function compose(options: RuntimeOptions, where?: DaemonOptions) {
   const log = new LogFile({ path: paths.log, level: config().log.level, stderr });
   cleanup.defer(() => log.close());
 
+  const login = new LoginPath({
+    env,
+    started_by: options.started_by ?? "terminal",
+    enabled: config().sandbox.login_path,
+    log,
+  });
+  cleanup.defer(() => login.stop());
+
   let stopping = false;
   const stopped = Promise.withResolvers<void>();
   const shutdown = (grace_s: number) => {
@@ -88,6 +97,7 @@ async function compose(options: RuntimeOptions, where?: DaemonOptions) {
     has_state_db: state_db_there,
     current,
     log,
+    login,
     ids,
     features: () => features,
     dispatcher: () => dispatcher,
@@ -107,6 +117,7 @@ async function compose(options: RuntimeOptions, where?: DaemonOptions) {
     doors = await openDoors({ ...where, ...parts, stopping: () => stopping });
   }
   const restored = hub.restore();
+  restored.finally(() => login.begin(core.writable())).catch(() => {});
   await doors?.announce();
   resumeAfter(restored, hub, features, log);
   const opened = cleanup.move();

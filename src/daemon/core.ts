@@ -14,6 +14,7 @@ import { givenOf, migrationsOf, type OpenFeatures } from "../verbs/feature.ts";
 import type { Host } from "../verbs/host.ts";
 import type { Current } from "./current.ts";
 import { Jail } from "./jail.ts";
+import type { LoginPath } from "./login_path.ts";
 import { egressOpener, type FindPeer, peerFinder } from "./network.ts";
 import type { RuntimeOptions } from "./runtime.ts";
 import type { DaemonTurns } from "./turns.ts";
@@ -24,6 +25,7 @@ interface CoreParts {
   has_state_db: boolean;
   current: Current;
   log: LogFile;
+  login: LoginPath;
   ids: Ids;
   features(): OpenFeatures;
   dispatcher(): Dispatcher;
@@ -41,7 +43,8 @@ interface Core extends Omit<Host, "use">, Disposable {
 /** Creates the core; nothing is opened yet. */
 export function makeCore(parts: CoreParts): Core {
   const { options, current, log, ids, features, discovery, ports, stopping } = parts;
-  const { paths, env, uid, given, allow_private } = options;
+  const { paths, uid, given, allow_private } = options;
+  const { env } = parts.login;
   const { config, models } = current;
   const started = performance.now();
   const findPeer = peerFinder();
@@ -58,6 +61,7 @@ export function makeCore(parts: CoreParts): Core {
     spaces: paths.spaces,
     home: realHome(env),
     ports: own_ports,
+    login: parts.login,
     log,
     onRest: trimAtRest,
   });
@@ -150,7 +154,8 @@ export function makeCore(parts: CoreParts): Core {
     hub,
     jail,
     findPeer,
-    path: directoriesThere(env("PATH")),
+    path: () => directoriesThere(env("PATH")),
+    command_path: () => parts.login.state,
     sidecar: parts.sidecar,
     has_state_db: parts.has_state_db,
     given: (option) => givenOf(given, option),

@@ -18,6 +18,7 @@ import { usableAdded } from "../session/added_dirs.ts";
 import type { Hub } from "../session/hub.ts";
 import type { SessionState } from "../session/session_state.ts";
 import type { OpenFeatures } from "../verbs/feature.ts";
+import type { LoginPath } from "./login_path.ts";
 import type { Sandboxes } from "./sandboxes.ts";
 import type { WaysOut } from "./way_out.ts";
 
@@ -37,6 +38,7 @@ interface JailParts {
   /** Real path of the person's home, if any. */
   home: string | undefined;
   ports(): number[];
+  login: LoginPath;
   log: Log;
   /** Called when the last busy unit comes to rest. */
   onRest(): void;
@@ -50,8 +52,11 @@ export class Jail implements Disposable {
   readonly #units: Opener<UnitPool>;
   readonly #loaded = new Opener(async () => {
     const { Sandboxes } = await import("./sandboxes.ts");
-    const { config } = this.#parts;
-    return this.#sandboxes = new Sandboxes({ config, writable: this.writable });
+    const { config, login } = this.#parts;
+    // Commands have the same programs from the first one on.
+    await login.ready;
+    const { path } = login;
+    return this.#sandboxes = new Sandboxes({ config, path, writable: this.writable });
   });
 
   readonly #spaces = new Opener(() => this.#openSpaces());

@@ -4,11 +4,14 @@ import type { Env, HomePaths } from "../os/paths.ts";
 import type { Discovery } from "../protocol/discovery.ts";
 import type { GivenOption } from "../verbs/host.ts";
 import type { DoorOptions } from "./doors.ts";
+import type { StartedBy } from "./login_path.ts";
 
 export interface RuntimeOptions {
   paths: HomePaths;
   env: Env;
   uid: number;
+  /** Default: a terminal. */
+  started_by?: StartedBy;
   /** Also log to standard error. */
   log_stderr: boolean;
   /** Whether hired work may reach loopback, link-local and private addresses. */

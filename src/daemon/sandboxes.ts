@@ -7,6 +7,8 @@ import type { SessionLimits } from "../jail/session_limits.ts";
 
 interface SandboxesParts {
   config(): Config;
+  /** The PATH; undefined for that of the environment. */
+  path: string | undefined;
   /** Real paths that sessions can write. */
   writable(): string[];
 }
@@ -14,18 +16,21 @@ interface SandboxesParts {
 /** The sandbox of commands, and one that confines nothing, created lazily. */
 export class Sandboxes implements Disposable {
   /** See {@linkcode shownTo}. */
-  readonly isShown: (path: string) => boolean = shownTo(Deno.env.toObject());
+  readonly isShown: (path: string) => boolean;
   readonly confined: Opener<Sandbox>;
   /** Runs commands that a person allowed outside of the sandbox. */
   readonly unconfined: Opener<Sandbox>;
   readonly #limits: SessionLimits | undefined;
   #found: Sandbox | undefined;
 
-  constructor({ config, writable }: SandboxesParts) {
+  constructor({ config, path, writable }: SandboxesParts) {
+    const inherited = Deno.env.toObject();
+    const environment = path === undefined ? inherited : { ...inherited, PATH: path };
+    this.isShown = shownTo(environment);
     const limits = () => config().sandbox;
     this.#limits = openSessionLimits({ limits, writable });
     const detect = (shell: Config["sandbox"]["shell"]) =>
-      detectSandbox(shell, undefined, limits, writable, this.#limits);
+      detectSandbox(shell, environment, limits, writable, this.#limits);
     this.confined = new Opener(async () => this.#found = await detect(limits().shell));
     this.unconfined = new Opener(() => detect("none"));
   }

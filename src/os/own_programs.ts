@@ -45,16 +45,16 @@ export function findOwn(
  * A session in the home directory would exclude all programs in it. So they count as the person's:
  * commands see them read-only, file tools ask.
  *
- * @param path directories that existed when the daemon started
+ * @param path existing directories, asked each time
  * @param writable real paths that sessions can write, asked each time
  */
 export function personsPrograms(
   env: (name: string) => string | undefined,
-  path: string,
+  path: () => string,
   writable: () => readonly string[],
 ): (program: string) => FoundProgram | undefined {
   const home = realPathIfAny(env("HOME") ?? "/") ?? "/";
-  return (program) => findOwn(program, path, writable().filter((dir) => !isWithin(home, dir)));
+  return (program) => findOwn(program, path(), writable().filter((dir) => !isWithin(home, dir)));
 }
 
 /** Says why {@linkcode ownProgram} finds no program, as a clause without a subject. */

@@ -1,4 +1,5 @@
 /** The daemon's interface for features. */
+import type * as z from "zod";
 import type { DatabaseSync } from "node:sqlite";
 import type { BackgroundCommands } from "../agent/background.ts";
 import type { TurnParts } from "../agent/loop.ts";
@@ -18,10 +19,13 @@ import type { Egress } from "../net/egress.ts";
 import type { LogFile } from "../os/log.ts";
 import type { Env, HomePaths } from "../os/paths.ts";
 import type { Discovery } from "../protocol/discovery.ts";
+import type { commandPathSchema } from "../protocol/schemas/daemon.ts";
 import type { Hub } from "../session/hub.ts";
 import type { Session } from "../session/session.ts";
 import type { Ids } from "../session/ids.ts";
 import type { Dispatcher, Verb } from "./define.ts";
+
+export type CommandPath = z.output<ReturnType<typeof commandPathSchema>>;
 
 /** A daemon or a worker. */
 export interface Host {
@@ -31,8 +35,10 @@ export interface Host {
   readonly log: LogFile;
   readonly ids: Ids;
   readonly hub: Hub;
-  /** Directories of the daemon's PATH that existed at its start. */
-  readonly path: string;
+  /** The existing directories of the daemon's PATH. */
+  path(): string;
+  /** Where the PATH of commands comes from. */
+  command_path(): CommandPath;
   /** Whether a desktop shell started the daemon as its child. */
   readonly sidecar: boolean;
   /** Whether a state database existed at the start. */

@@ -10,7 +10,7 @@ import { port, socket, token, versions } from "./daemon_checks.ts";
 import { config, disk, files, journals } from "./file_checks.ts";
 import { service } from "./service_check.ts";
 import { tasks } from "./task_check.ts";
-import { browser, fileTools, git, grants, limits, models, sandbox } from "./tool_checks.ts";
+import { browser, fileTools, git, grants, limits, models, path, sandbox } from "./tool_checks.ts";
 import { toolServers } from "./tool_server_check.ts";
 
 /** In the order in which they are shown, by what they examine. */
@@ -27,6 +27,7 @@ const CHECKS: readonly [name: string, check: Check][] = [
   ["models", models],
   ["sandbox", sandbox],
   ["grants", grants],
+  ["path", path],
   ["limits", limits],
   ["file tools", fileTools],
   ["tool servers", toolServers],

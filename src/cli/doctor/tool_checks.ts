@@ -158,6 +158,21 @@ export function grants({ config, env }: Patient): CheckResult {
   return { status: "ok", message: said.join("; ") };
 }
 
+/** Checks where the PATH of commands comes from. */
+export function path({ daemon }: Patient): CheckResult {
+  // An older daemon says nothing about it.
+  if (daemon?.command_path === undefined) return { status: "ok", message: "no daemon tells it" };
+  const { source, added, problem } = daemon.command_path;
+  const message = `from ${source}${added.length === 0 ? "" : `: ${added.join(", ")}`}`;
+  if (problem === undefined) return { status: "ok", message };
+  return {
+    status: "warn",
+    message: `${message}; ${problem}`,
+    hint: "mend the shell's start-up files and run `svc serve restart`, " +
+      "or set login_path = false under [sandbox] in daemon.toml",
+  };
+}
+
 /** Checks how the limits of a session's commands are enforced. */
 export function limits({ daemon }: Patient): CheckResult {
   const { by, why } = heldLimits(daemon?.pid ?? Deno.pid);

@@ -4,6 +4,7 @@ import type { ToolSpec } from "../../models/model.ts";
 import type { ModelRegistry } from "../../models/registry.ts";
 import type { HomePaths } from "../../os/paths.ts";
 import type { Discovery } from "../../protocol/discovery.ts";
+import type { CommandPath } from "../../verbs/host.ts";
 import type { Verb } from "../../verbs/define.ts";
 
 /** The services of the verbs about the daemon. */
@@ -13,6 +14,7 @@ export interface ControlServices {
   readonly paths: Pick<HomePaths, "config" | "log">;
   /** Whether a desktop shell started the daemon, as its child. */
   readonly sidecar: boolean;
+  command_path(): CommandPath;
   models(): ModelRegistry;
   /** The tools at the start of every model call. */
   prefix_tools(): Promise<readonly ToolSpec[]>;

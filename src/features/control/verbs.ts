@@ -5,6 +5,7 @@ import { SvcError } from "../../protocol/errors.ts";
 import { nothing, verbsOf } from "../../verbs/define.ts";
 import type { ControlServices } from "./services.ts";
 import {
+  commandPathSchema,
   directoryListingSchema,
   discoverySchema,
   setting_value,
@@ -75,6 +76,7 @@ export const daemonVerbs = [
         sidecar: z.boolean().describe(
           "Whether a desktop shell started the daemon as its child process",
         ),
+        command_path: commandPathSchema().describe("The PATH of commands"),
         default_model: z.string(),
         models: z.array(
           providerInfoSchema(),
@@ -98,6 +100,7 @@ export const daemonVerbs = [
         sessions: await services.hub.size(),
         agent_port: services.agent_port(),
         sidecar: services.sidecar,
+        command_path: services.command_path(),
         default_model: services.models().defaultId(),
         models: services.models().list(),
       };

@@ -11,6 +11,13 @@ export const discoverySchema = () =>
     protocol_version: z.int(),
   });
 
+export const commandPathSchema = () =>
+  z.object({
+    source: z.string().describe("Where it comes from, in words"),
+    added: z.array(z.string()).describe("Directories that only the login shell has"),
+    problem: z.string().optional().describe("Why some or all of the login shell's are missing"),
+  });
+
 export const directorySchema = () =>
   z.object({
     name: z.string(),

@@ -131,6 +131,12 @@ export const GROUPS: readonly FieldGroup[] = [
         hint: "Adds them to the allowed hosts.",
         kind: "flag",
       },
+      {
+        key: "sandbox.login_path",
+        label: "Programs on the PATH of your login shell",
+        hint: "For a daemon that a service manager or a desktop started.",
+        kind: "flag",
+      },
       { key: "sandbox.units", label: "Concurrent tool units", kind: "number" },
       {
         key: "sandbox.max_processes",

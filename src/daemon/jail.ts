@@ -14,7 +14,7 @@ import { isWithin } from "../os/paths.ts";
 import { removeTree } from "../os/remove_tree.ts";
 import { messageOf } from "../protocol/errors.ts";
 import type { AddedRoot } from "../jail/added_directories.ts";
-import { usableAdded } from "../session/added_dirs.ts";
+import { usableAdded } from "../session/usable_added.ts";
 import type { Hub } from "../session/hub.ts";
 import type { SessionState } from "../session/session_state.ts";
 import type { OpenFeatures } from "../verbs/feature.ts";

@@ -3,7 +3,8 @@ import { join } from "@std/path";
 import { granted } from "../../tests/support/permissions.ts";
 import { SvcError } from "../protocol/errors.ts";
 import { parseAddDirectory } from "../protocol/added_directory.ts";
-import { usableAdded, withAdded, withoutAdded } from "./added_dirs.ts";
+import { withAdded, withoutAdded } from "./added_dirs.ts";
+import { usableAdded } from "./usable_added.ts";
 
 const ignore = !granted("read", "write");
 

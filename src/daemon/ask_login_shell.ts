@@ -17,8 +17,8 @@ const NO_SHELLS = /\/(?:nologin|false|true)$/;
 interface AskParts extends LoginPathParts {
   /** Where the PATH comes from so far. */
   source: string;
-  /** Real paths that sessions can write. */
-  writable: readonly string[];
+  /** Returns real paths that sessions can write; reads the sessions index. */
+  writable(): readonly string[];
   /** Called with each new state. */
   note(state: CommandPath): void;
 }
@@ -44,7 +44,7 @@ function shellToAsk(
     return { why: ", which names no login shell in SHELL" };
   }
   // It could write the shell's start-up files, which would run outside of the sandbox.
-  if (writable.some((dir) => isWithin(home, dir))) {
+  if (writable().some((dir) => isWithin(home, dir))) {
     return { why: "; a session works in your home, so your login shell was not asked" };
   }
   return { shell };

@@ -117,7 +117,7 @@ async function compose(options: RuntimeOptions, where?: DaemonOptions) {
     doors = await openDoors({ ...where, ...parts, stopping: () => stopping });
   }
   const restored = hub.restore();
-  restored.finally(() => login.begin(core.writable())).catch(() => {});
+  restored.finally(() => login.begin(core.writable)).catch(() => {});
   await doors?.announce();
   resumeAfter(restored, hub, features, log);
   const opened = cleanup.move();

@@ -52,9 +52,9 @@ export class LoginPath {
   /**
    * Asks the login shell, if there is a reason to; never fails.
    *
-   * @param writable real paths that sessions can write
+   * @param writable returns real paths that sessions can write
    */
-  async begin(writable: readonly string[]): Promise<void> {
+  async begin(writable: () => readonly string[]): Promise<void> {
     const { started_by, ...parts } = this.#parts;
     try {
       if (started_by === "terminal" || Deno.build.os === "windows") return;

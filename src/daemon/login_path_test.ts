@@ -33,7 +33,7 @@ async function begun(
     const write = (message: string) => void lines.push(message);
     const log = { debug: write, info: write, warn: write, error: write };
     const login = new LoginPath({ env: (name) => set[name], started_by, enabled, log });
-    await login.begin(at_home ? [home] : []);
+    await login.begin(() => at_home ? [home] : []);
     await login.ready;
     const asked = [...Deno.readDirSync(home)].some(({ name }) => name === "read");
     // The system's own start-up files may add more.

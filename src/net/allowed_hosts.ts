@@ -14,6 +14,12 @@ export interface Destination {
   port: number;
 }
 
+/** What a command wants to reach. */
+export interface Wanted extends Destination {
+  /** The path of a repository to which its git wants to push with the person's credential. */
+  push?: string;
+}
+
 const USUAL_PORTS = [80, 443];
 const NAME = /^(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]{0,62})(\.[a-z0-9_]([a-z0-9_-]{0,62}))*$/;
 const IPV4 = /^(25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(\.(25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)){3}$/;

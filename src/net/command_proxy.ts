@@ -20,6 +20,7 @@ import {
   parseAuthority,
   parseHost,
   shownHost,
+  type Wanted,
 } from "./allowed_hosts.ts";
 import {
   connectAny,
@@ -28,17 +29,14 @@ import {
   reachable,
   readRequest,
   reply,
-  type SocksClient,
   SUCCEEDED,
   VERSION,
 } from "./egress.ts";
-import {
-  contentLength,
-  forwardedHead,
-  HEAD_MAX,
-  parseHead,
-  type ProxyRequest,
-} from "./http_head.ts";
+import { carry } from "./carry.ts";
+import { leadsToGit } from "./git_hosts.ts";
+import type { GitWay } from "./git_way.ts";
+import { contentLength, forwardedHead, parseHead, type ProxyRequest } from "./http_head.ts";
+import { Incoming } from "./incoming.ts";
 
 /** Waits for a person, without using up the command's time. @throws once the command has ended */
 export type WaitForPerson = <T>(decision: Promise<T>) => Promise<T>;
@@ -58,11 +56,15 @@ export interface CommandProxyOptions {
   open?(): boolean;
   /** Whether entries may name this machine and private networks. */
   local: boolean;
+  /** Each gets a socket of its own, for programs that do not speak to a proxy. */
+  ports?: readonly Destination[];
   all: { connections: number };
   /** Ports of the daemon, refused on any address of this machine. */
   own_ports(): readonly number[];
   /** Decides about each connection, maybe by asking a person; by default the entries decide. */
-  decide?(to: Destination, allowed: boolean, wait: WaitForPerson): Promise<HostAnswer>;
+  decide?(to: Wanted, allowed: boolean, wait: WaitForPerson): Promise<HostAnswer>;
+  /** Serves git with the person's credentials; default: nobody does. */
+  git?: GitWay;
   /** Looks up addresses; by default with the system. @throws if there are none */
   resolve?(hostname: string): Promise<readonly string[]>;
 }
@@ -71,13 +73,14 @@ export interface CommandProxyOptions {
 export const CONNECTIONS_MAX = 128;
 const ALL_CONNECTIONS_MAX = 1_024;
 const HEAD_MS = 10_000;
+const TLS_MS = 10_000;
 /** How long a connection may be silent. */
 const IDLE_MS = 10 * 60_000;
 const SWEEP_MS = 30_000;
 const CLOSE_MS = 2_000;
-const PIECE_BYTES = 16 * 1024;
 /** Refusals to keep for display. */
 const REFUSALS_MAX = 20;
+const NO_GIT = "names below git.svc.invalid are for git alone, at hosts that the person has named";
 
 /** An invalid request, with the response's status. */
 class BadRequest extends Error {
@@ -91,8 +94,10 @@ class BadRequest extends Error {
 
 export class CommandProxy implements AsyncDisposable {
   readonly #options: CommandProxyOptions;
-  readonly #listener: Deno.UnixListener;
-  readonly #accepting: Promise<void>;
+  readonly #listeners: Deno.UnixListener[] = [];
+  readonly #accepting: Promise<unknown>;
+  /** The sockets of {@linkcode CommandProxyOptions.ports}. */
+  readonly ports: readonly { port: number; path: string }[];
   readonly #open = new Set<Deno.Conn>();
   readonly #serving = new Set<Promise<void>>();
   /** Time of the last data of each client's connection. */
@@ -108,8 +113,21 @@ export class CommandProxy implements AsyncDisposable {
   constructor(options: CommandProxyOptions) {
     this.#options = options;
     this.#closed.promise.catch(() => {});
-    this.#listener = Deno.listen({ transport: "unix", path: options.path });
-    this.#accepting = this.#accept();
+    const { path, ports = [] } = options;
+    this.ports = ports.map(({ port }) => ({ port, path: `${path}-${port}` }));
+    try {
+      for (const each of [path, ...this.ports.map((it) => it.path)]) {
+        this.#listeners.push(Deno.listen({ transport: "unix", path: each }));
+      }
+    } catch (error) {
+      this.#closeListeners();
+      throw error;
+    }
+    this.#accepting = Promise.all(
+      this.#listeners.map((listener, n) =>
+        this.#accept(listener, n === 0 ? undefined : ports[n - 1])
+      ),
+    );
     this.#sweep = setInterval(() => this.#closeIdle(), SWEEP_MS);
     Deno.unrefTimer(this.#sweep);
   }
@@ -129,17 +147,18 @@ export class CommandProxy implements AsyncDisposable {
     return before + (now > 0 ? performance.now() - since : 0);
   }
 
-  /** Never rejects. */
-  async #accept(): Promise<void> {
+  /** Never rejects. @param to what its clients reach; undefined if they say so themselves */
+  async #accept(listener: Deno.UnixListener, to: Destination | undefined): Promise<void> {
     try {
-      for await (const conn of this.#listener) {
+      for await (const conn of listener) {
         const { all } = this.#options;
         if (this.#serving.size >= CONNECTIONS_MAX || all.connections >= ALL_CONNECTIONS_MAX) {
           conn.close();
           continue;
         }
         all.connections++;
-        const serving = this.#serve(conn).finally(() => {
+        const served = to === undefined ? this.#serve(conn) : this.#serveOne(conn, to);
+        const serving = served.finally(() => {
           all.connections--;
           this.#serving.delete(serving);
         });
@@ -166,6 +185,19 @@ export class CommandProxy implements AsyncDisposable {
     }
   }
 
+  /** Serves a connection to one destination. Never rejects. */
+  async #serveOne(conn: Deno.Conn, to: Destination): Promise<void> {
+    this.#open.add(conn);
+    try {
+      requireDescriptors("a connection");
+      await this.#join(new Incoming(conn), await this.#connect(to), async () => {});
+    } catch {
+      // It was refused, or nobody listens there.
+    } finally {
+      this.#close(conn);
+    }
+  }
+
   async #serveSocks(client: Incoming): Promise<void> {
     const { hostname, port } = await deadline(readRequest(client), HEAD_MS);
     const host = parseHost(hostname);
@@ -183,7 +215,11 @@ export class CommandProxy implements AsyncDisposable {
 
   async #serveHttp(client: Incoming): Promise<void> {
     try {
-      const request = parseHead(await deadline(client.head(), HEAD_MS));
+      const head = await deadline(client.head(), HEAD_MS);
+      if (head === undefined) {
+        throw new BadRequest("431 Request Header Fields Too Large", "the head is too long");
+      }
+      const request = parseHead(head);
       if (request === undefined) {
         throw new BadRequest("400 Bad Request", "not a request to a proxy");
       }
@@ -229,17 +265,65 @@ export class CommandProxy implements AsyncDisposable {
         "expected an http:// address with a plain host; use CONNECT for anything else",
       );
     }
+    const path = match[2] ?? "/";
+    if (leadsToGit(to.host)) return await this.#serveGit(client, request, to, path);
     const length = contentLength(request);
     if (length === undefined) {
       throw new BadRequest("411 Length Required", "content-length is missing");
     }
     const destination = { host: to.host, port: to.port ?? 80 };
     const server = await this.#connect(destination);
-    const path = match[2] ?? "/";
     const head = forwardedHead(request, path.startsWith("/") ? path : `/${path}`, match[1]);
     await this.#join(client, server, async () => {
       await writeAll(server, head);
     }, length);
+  }
+
+  async #serveGit(
+    client: Incoming,
+    request: ProxyRequest,
+    to: Partial<Destination> & { host: string },
+    target: string,
+  ): Promise<void> {
+    const { git } = this.#options;
+    if (git === undefined) throw new EgressRefused(NO_GIT);
+    const { conn } = client;
+    const active = () => {
+      this.#requireOpen();
+      this.#active.set(conn, Date.now());
+    };
+    try {
+      await git.serve({ client, request, to, target }, {
+        active,
+        connect: async (wanted) => await this.#secure(await this.#connect(wanted, true), wanted),
+        close: (server) => this.#close(server),
+      });
+    } catch (error) {
+      if (error instanceof EgressRefused) this.#refused(`git ${to.host}${target}`, error);
+      throw error;
+    } finally {
+      this.#active.delete(conn);
+    }
+  }
+
+  /** Makes a connection one over TLS, or closes it. @throws the network's error */
+  async #secure(conn: Deno.Conn, { host: hostname }: Wanted): Promise<Deno.Conn> {
+    let open = conn;
+    this.#open.add(conn);
+    try {
+      const alpnProtocols = ["http/1.1"];
+      const server = await Deno.startTls(conn as Deno.TcpConn, { hostname, alpnProtocols });
+      open = server;
+      this.#open.delete(conn);
+      this.#open.add(server);
+      if (this.#closing) throw new Error("the command has ended");
+      await deadline(server.handshake(), TLS_MS);
+      return server;
+    } catch (error) {
+      this.#open.delete(conn);
+      this.#close(open);
+      throw error;
+    }
   }
 
   /**
@@ -278,18 +362,22 @@ export class CommandProxy implements AsyncDisposable {
   }
 
   /** @throws {EgressRefused} when forbidden; the system's error when it fails */
-  async #connect(to: Destination): Promise<Deno.Conn> {
+  async #connect(to: Wanted, by_git = false): Promise<Deno.Conn> {
     try {
-      const addresses = await this.#addresses(to);
+      const addresses = await this.#addresses(to, by_git);
       if (this.#closing) throw new Error("the command has ended");
       // The network may have been turned off while a person was asked.
       this.#requireOpen();
       return await connectAny(addresses, to.port);
     } catch (error) {
-      if (error instanceof EgressRefused && this.#refusals.size < REFUSALS_MAX) {
-        this.#refusals.set(shownHost(to), error.message);
-      }
+      if (error instanceof EgressRefused) this.#refused(shownHost(to) + (to.push ?? ""), error);
       throw error;
+    }
+  }
+
+  #refused(what: string, { message }: EgressRefused): void {
+    if (this.#refusals.size < REFUSALS_MAX && !this.refusals.includes(message)) {
+      this.#refusals.set(what, message);
     }
   }
 
@@ -300,9 +388,10 @@ export class CommandProxy implements AsyncDisposable {
     }
   }
 
-  async #addresses(to: Destination): Promise<readonly string[]> {
+  async #addresses(to: Wanted, by_git: boolean): Promise<readonly string[]> {
     this.#requireOpen();
     const { host, port } = to;
+    if (leadsToGit(host)) throw new EgressRefused(NO_GIT);
     const { allowed, local, own_ports, resolve } = this.#options;
     const shown = shownHost(to);
     if (isMetadataHost(host)) throw new EgressRefused(`${host} ${METADATA_REFUSED}`);
@@ -324,7 +413,8 @@ export class CommandProxy implements AsyncDisposable {
     }
     const named = isExact(host);
     return await reachable(host, port, {
-      allow_private: named,
+      // Of a server of git, the certificate shows that it is the one that the person has named.
+      allow_private: named || by_git,
       own_ports,
       resolve: isAddress(host)
         ? () => Promise.resolve([host])
@@ -334,9 +424,9 @@ export class CommandProxy implements AsyncDisposable {
     });
   }
 
-  async #decide(to: Destination, allowed: boolean): Promise<HostAnswer> {
+  async #decide(to: Wanted, allowed: boolean): Promise<HostAnswer> {
     const { decide } = this.#options;
-    if (decide === undefined) return { allow: allowed };
+    if (decide === undefined) return { allow: allowed && to.push === undefined };
     return await decide(to, allowed, (decision) => this.#waitFor(decision));
   }
 
@@ -370,100 +460,20 @@ export class CommandProxy implements AsyncDisposable {
     this.#closing = true;
     this.#closed.reject(new Error("the command has ended"));
     clearInterval(this.#sweep);
-    this.#listener.close();
+    this.#closeListeners();
     await this.#accepting;
     for (const conn of [...this.#open]) this.#close(conn);
     await within(Promise.all(this.#serving), CLOSE_MS);
-    try {
-      Deno.removeSync(this.path);
-    } catch {
-      // Closing has removed it.
-    }
-  }
-}
-
-/** Carries bytes to their end, and passes the end on. @throws either side's error */
-async function carry(
-  from: Pick<Deno.Conn, "read">,
-  to: Deno.Conn,
-  active: () => void,
-  length = Infinity,
-): Promise<void> {
-  const piece = new Uint8Array(PIECE_BYTES);
-  for (let left = length;;) {
-    const count = await from.read(piece);
-    if (count === null) break;
-    // A second request on the connection would get no answer.
-    if (count > left) throw new Error("more than the request");
-    active();
-    await writeAll(to, piece.subarray(0, count));
-    left -= count;
-  }
-  // A server may take the half-close for a lost interest in the answer.
-  if (length === Infinity) await to.closeWrite();
-}
-
-/** A client's connection; bytes read too early are read again. */
-class Incoming implements SocksClient {
-  readonly conn: Deno.Conn;
-  #ahead: Uint8Array<ArrayBuffer> = new Uint8Array();
-
-  constructor(conn: Deno.Conn) {
-    this.conn = conn;
-  }
-
-  /** The first byte. @throws at the end */
-  async peek(): Promise<number> {
-    await this.#more();
-    return this.#ahead[0];
-  }
-
-  /** Reads the head of a request. @throws at the end; {BadRequest} when it is too long */
-  async head(): Promise<Uint8Array> {
-    for (let from = 0;;) {
-      const end = endOfHead(this.#ahead, from);
-      if (end !== undefined && end <= HEAD_MAX) {
-        const head = this.#ahead.slice(0, end);
-        this.#ahead = this.#ahead.slice(end);
-        return head;
+    for (const path of [this.path, ...this.ports.map((it) => it.path)]) {
+      try {
+        Deno.removeSync(path);
+      } catch {
+        // Closing has removed it.
       }
-      if (this.#ahead.length >= HEAD_MAX) {
-        throw new BadRequest("431 Request Header Fields Too Large", "the head is too long");
-      }
-      from = Math.max(0, this.#ahead.length - 3);
-      await this.#more();
     }
   }
 
-  async #more(): Promise<void> {
-    const piece = new Uint8Array(4096);
-    const count = await this.conn.read(piece);
-    if (count === null) throw new Error("the client has disconnected");
-    const joined = new Uint8Array(this.#ahead.length + count);
-    joined.set(this.#ahead);
-    joined.set(piece.subarray(0, count), this.#ahead.length);
-    this.#ahead = joined;
+  #closeListeners(): void {
+    for (const listener of this.#listeners) listener.close();
   }
-
-  async read(into: Uint8Array): Promise<number | null> {
-    if (this.#ahead.length === 0) return await this.conn.read(into);
-    const count = Math.min(into.length, this.#ahead.length);
-    into.set(this.#ahead.subarray(0, count));
-    this.#ahead = this.#ahead.slice(count);
-    return count;
-  }
-
-  write(bytes: Uint8Array): Promise<number> {
-    return this.conn.write(bytes);
-  }
-}
-
-/** The position after a head's empty line. */
-function endOfHead(bytes: Uint8Array, from: number): number | undefined {
-  for (let at = from; at + 3 < bytes.length; at++) {
-    if (bytes[at] === 13 && bytes[at + 1] === 10 && bytes[at + 2] === 13 && bytes[at + 3] === 10) {
-      return at + 4;
-    }
-  }
-  return undefined;
 }

@@ -1,7 +1,9 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { deadline } from "@std/async";
 import { granted } from "../../tests/support/permissions.ts";
 import { parseAllowedHost } from "./allowed_hosts.ts";
 import { CommandProxy, type CommandProxyOptions, CONNECTIONS_MAX } from "./command_proxy.ts";
+import { GitWay } from "./git_way.ts";
 
 const ignore = !granted("net", "sys", "write");
 
@@ -233,3 +235,50 @@ Deno.test({ name: "its end closes what is open, and the socket is gone", ignore 
   assertEquals(await accepted.read(new Uint8Array(1)).catch(() => null), null);
   silent.close();
 });
+
+Deno.test(
+  { name: "a server of git that does not speak TLS is left at once, for each request", ignore },
+  async () => {
+    using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+    const { port } = listener.addr as Deno.NetAddr;
+    const unused = () => Promise.reject(new Error("unused"));
+    const git = new GitWay({
+      hosts: () => [{ host: "localhost", port }],
+      credentials: { fill: unused, settle: unused },
+    });
+    await using it = bench(() => [`localhost:${port}`], { git });
+    const host = `localhost.git.svc.invalid:${port}`;
+    for (let n = 0; n < 3; n++) {
+      const said = it.say(
+        `GET http://${host}/a/info/refs?service=git-upload-pack HTTP/1.1\r\nHost: ${host}\r\n\r\n`,
+      );
+      using conn = await listener.accept();
+      await conn.write(new TextEncoder().encode("HTTP/1.1 400 Bad Request\r\n\r\n"));
+      assertStringIncludes(await said, "502 Bad Gateway");
+      const ended = new Response(conn.readable).bytes().catch(() => {});
+      await deadline(ended, 2_000);
+    }
+  },
+);
+
+Deno.test(
+  { name: "refusals of pushes to two repositories of a host are both told", ignore },
+  async () => {
+    const unused = () => Promise.reject(new Error("unused"));
+    const git = new GitWay({
+      hosts: () => [{ host: "a.example", port: 443 }],
+      credentials: { fill: unused, settle: unused },
+    });
+    await using it = bench(() => [], {
+      git,
+      decide: ({ push }) => Promise.resolve({ allow: false, why: `no push to ${push}` }),
+    });
+    const host = "a.example.git.svc.invalid";
+    for (const path of ["/me/a", "/me/b"]) {
+      await it.say(
+        `GET http://${host}${path}/info/refs?service=git-receive-pack HTTP/1.1\r\nHost: ${host}\r\n\r\n`,
+      );
+    }
+    assertEquals(it.proxy.refusals, ["no push to /me/a", "no push to /me/b"]);
+  },
+);

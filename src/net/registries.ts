@@ -10,8 +10,12 @@ interface Ecosystem {
 /** By registry. */
 const ECOSYSTEMS: Readonly<Record<string, Ecosystem>> = {
   npm: {
-    manifests: ["package.json"],
+    manifests: ["package.json", "deno.json", "deno.jsonc"],
     hosts: ["registry.npmjs.org", "registry.yarnpkg.com"],
+  },
+  deno: {
+    manifests: ["deno.json", "deno.jsonc"],
+    hosts: ["jsr.io", "npm.jsr.io", "deno.land"],
   },
   pypi: {
     manifests: ["pyproject.toml", "requirements.txt", "setup.py", "setup.cfg", "Pipfile"],
@@ -30,8 +34,16 @@ const ECOSYSTEMS: Readonly<Record<string, Ecosystem>> = {
     hosts: ["rubygems.org", "index.rubygems.org"],
   },
   maven: {
-    manifests: ["pom.xml", "build.gradle", "build.gradle.kts"],
-    hosts: ["repo.maven.apache.org", "repo1.maven.org", "plugins.gradle.org"],
+    manifests: [
+      ...["pom.xml", "build.gradle", "build.gradle.kts"],
+      ...["settings.gradle", "settings.gradle.kts"],
+    ],
+    hosts: [
+      ...["repo.maven.apache.org", "repo1.maven.org"],
+      // The first of each leads to the second.
+      ...["plugins.gradle.org", "plugins-artifacts.gradle.org"],
+      ...["services.gradle.org", "downloads.gradle.org"],
+    ],
   },
 };
 

@@ -1,31 +1,12 @@
 /** Model calls through a proxy, and to a server whose certificate comes from one's own authority. */
 import { assertEquals, assertMatch } from "@std/assert";
-import { join } from "@std/path";
 import { startOpenAiServer } from "../support/model_servers.ts";
+import { certificates } from "../support/own_authority.ts";
 import { hasProgram } from "../support/programs.ts";
 import { can_run_svc, Place } from "../support/svc.ts";
 
 const ignore = !can_run_svc || !hasProgram("openssl");
 const HOST = "models.example";
-
-function openssl(...args: string[]): void {
-  const { success, stderr } = new Deno.Command("openssl", { args }).outputSync();
-  if (!success) throw new Error(new TextDecoder().decode(stderr));
-}
-
-/** An authority of one's own, and a certificate of a host by it. */
-function certificates(dir: string) {
-  const path = (name: string) => join(dir, name);
-  const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
-  const [ca, ca_key] = [path("ca.pem"), path("ca.key")];
-  openssl("req", "-x509", ...curve, "-subj", "/CN=authority", "-keyout", ca_key, "-out", ca);
-  const [key, request, cert] = [path("key.pem"), path("request.pem"), path("cert.pem")];
-  openssl("req", ...curve, "-subj", `/CN=${HOST}`, "-keyout", key, "-out", request);
-  Deno.writeTextFileSync(path("names"), `subjectAltName=DNS:${HOST},DNS:localhost\n`);
-  const signed = ["-CA", ca, "-CAkey", ca_key, "-CAcreateserial", "-extfile", path("names")];
-  openssl("x509", "-req", "-in", request, ...signed, "-out", cert);
-  return { ca, cert: Deno.readTextFileSync(cert), key: Deno.readTextFileSync(key) };
-}
 
 /** A proxy that leads each CONNECT to one port of this machine. */
 function connectProxy(port: number) {
@@ -72,7 +53,7 @@ Deno.test({
     await using place = new Place({ OPENAI_API_KEY: "key-of-the-test" });
     // The test's own run may have another one.
     delete place.env.DENO_TLS_CA_STORE;
-    const { ca, cert, key } = certificates(place.mkdir("tls"));
+    const { ca, cert, key } = certificates(place.mkdir("tls"), HOST);
     const models = startOpenAiServer(() => ({ text: "hello" }));
     const { origin } = new URL(models.url);
     await using tls = Deno.serve(

@@ -1,0 +1,111 @@
+/** Runs a program with text on its standard input, and returns what it writes. */
+import { Pipe } from "../base/pipe.ts";
+import { within } from "../base/within.ts";
+import type { FoundProgram } from "./own_programs.ts";
+import { descendantsOf, guardTree, killTree, signalGroup } from "./process_tree.ts";
+import { startProgram } from "./start.ts";
+
+export interface InputOptions {
+  /** What is started, for messages. */
+  what: string;
+  program: FoundProgram;
+  args: readonly string[];
+  input: string;
+  /** Its whole environment except PATH. */
+  env: Record<string, string>;
+  timeout_ms: number;
+  /** Ends it. */
+  signal: AbortSignal;
+}
+
+/** The most bytes that it may write. */
+export const OUTPUT_MAX = 64 * 1024;
+/** How long to wait for output after the program has ended; a child of it may hold the pipe. */
+const OUTPUT_GRACE_MS = 200;
+
+/**
+ * Runs a program to its end, with nothing left of what it started.
+ *
+ * @returns what it wrote
+ * @throws {Error} when it cannot be started, exits with another code than 0, takes too long or writes
+ * too much
+ * @throws the signal's reason
+ */
+export async function runWithInput(options: InputOptions): Promise<string> {
+  const { what, program, args, input, env, timeout_ms, signal } = options;
+  signal.throwIfAborted();
+  const child = startProgram(what, program.cmd, {
+    args: [...args],
+    env: { ...env, PATH: program.path },
+    clearEnv: true,
+    cwd: "/",
+    stdin: "piped",
+    stdout: "piped",
+    stderr: "null",
+    // It is the leader of a group, so that what it starts can be ended with it.
+    detached: true,
+  });
+  const stopped = Promise.withResolvers<"timeout" | "abort" | "output">();
+  const timer = setTimeout(() => stopped.resolve("timeout"), timeout_ms);
+  const onAbort = () => stopped.resolve("abort");
+  signal.addEventListener("abort", onAbort, { once: true });
+  let endGuard: (() => Promise<void>) | undefined;
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  const pipe = new Pipe(child.stdout, (chunk) => {
+    size += chunk.length;
+    if (size > OUTPUT_MAX) stopped.resolve("output");
+    else chunks.push(chunk.slice());
+  });
+  try {
+    endGuard = guardTree(child.pid);
+    void write(child.stdin, input);
+    const exit = child.status.then(({ code }) => code);
+    const end = await Promise.race([exit, stopped.promise]);
+    if (typeof end !== "number") {
+      const outside = await descendantsOf(child.pid).catch(() => []);
+      await killTree(child.pid, outside).catch(() => {});
+      if (end === "abort") throw signal.reason;
+      throw new Error(
+        end === "timeout"
+          ? `it did not end within ${timeout_ms / 1000} s`
+          : `it wrote more than ${OUTPUT_MAX} bytes`,
+      );
+    }
+    await within(pipe.ended, OUTPUT_GRACE_MS);
+    if (size > OUTPUT_MAX) throw new Error(`it wrote more than ${OUTPUT_MAX} bytes`);
+    if (end !== 0) throw new Error(`it exited with ${end}`);
+    return decoded(chunks);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", onAbort);
+    signalGroup(child.pid, "SIGKILL");
+    await child.status;
+    await endGuard?.();
+    await pipe.close();
+    await child.stdin.abort().catch(() => {});
+  }
+}
+
+/** Writes all of the input; a program that does not read it closes the pipe. */
+async function write(stdin: WritableStream<Uint8Array>, input: string): Promise<void> {
+  const writer = stdin.getWriter();
+  try {
+    await writer.write(new TextEncoder().encode(input));
+    await writer.close();
+  } catch {
+    // It has ended.
+  } finally {
+    writer.releaseLock();
+  }
+}
+
+function decoded(chunks: readonly Uint8Array[]): string {
+  const bytes = new Uint8Array(chunks.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, at);
+    at += chunk.length;
+  }
+  return new TextDecoder().decode(bytes);
+}

@@ -8,6 +8,7 @@ import {
   assertRejects,
   assertStringIncludes,
 } from "@std/assert";
+import { landlock_abi } from "../../tests/support/landlock.ts";
 import { granted } from "../../tests/support/permissions.ts";
 import { CommandAborted, type CommandOptions, type CommandResult, runCommand } from "./command.ts";
 import { detectSandbox, type Sandbox } from "./sandbox.ts";
@@ -16,6 +17,7 @@ const runs = granted("run", "write", "env", "sys");
 const sandboxes: Record<string, Sandbox | undefined> = {
   none: runs ? await detectSandbox("none") : undefined,
   bubblewrap: runs ? await detectSandbox("auto") : undefined,
+  landlock: runs && landlock_abi > 0 ? await detectSandbox("landlock") : undefined,
 };
 
 const FLOOD = new URL("../../tests/support/command_flood_main.ts", import.meta.url).href;

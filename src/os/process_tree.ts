@@ -9,8 +9,15 @@ import { killJob, openJob } from "./windows/job.ts";
 
 /** In a shell, because Deno reads /proc only with all permissions. */
 const FUNCTIONS = `
+# The program's own PATH may lead to what a session wrote.
+rest() (
+  PATH=/usr/bin:/bin
+  sleep "$1"
+)
 start() (
   read -r stat <"/proc/$1/stat" || exit 1
+  # What has ended stays listed until its parent asks for it.
+  case \${stat##*) } in Z*) exit 1 ;; esac
   set -- \${stat##*) }
   echo "\${20}"
 )
@@ -35,13 +42,27 @@ end() (
   done
 )
 `;
+/** Ends all below a process, also what is started meanwhile and comes to be below it. */
+const END_BELOW = `
+end_below() (
+  rounds=0
+  while [ "$rounds" -lt 200 ]; do
+    found=$(below "$1")
+    [ "$found" ] || break
+    # Like this, none of them says that another was killed.
+    end STOP $found
+    end KILL $found
+    rounds=$((rounds + 1))
+  done
+)
+`;
 const LIST = `${FUNCTIONS}below "$1"`;
 const END = `${FUNCTIONS}end "$@"`;
 /** Waits for the end of its input, when its starter ends. */
 const GUARD = `${FUNCTIONS}
 read -r nothing
 found=$(below "$1")
-sleep 1
+rest 1
 kill -s KILL -- "-$1"
 end KILL $found`;
 
@@ -52,13 +73,13 @@ end KILL $found`;
  * holds none of the program's pipes open. It stops the program first, so that nothing new starts
  * during the search; for bubblewrap that is a child of the shell.
  */
-const GUARDED = `${FUNCTIONS}
+const GUARDED = `${FUNCTIONS}${END_BELOW}
 exec 3<&0 </dev/null
 {
   trap '' TERM INT HUP
   read -r nothing <&3
   while [ "$lasts" -gt 0 ] && kill -s 0 "$$"; do
-    sleep 1
+    rest 1
     lasts=$((lasts - 1))
   done
   kill -s STOP "$$"
@@ -67,10 +88,38 @@ exec 3<&0 </dev/null
   for child in $children; do
     [ "$child" = "$self" ] || kill -s STOP "$child"
   done
-  end KILL $(below "$$")
+  end_below "$$"
   kill -s KILL -- "-$$"
 } >/dev/null 2>&1 &
 exec 3<&-
+`;
+
+/**
+ * Ends what a program has left behind: the guard's shell is its parent now. The signals that ask
+ * the group to end must not end this shell before the program.
+ */
+const REAPING = `guard=$!
+trap : TERM INT HUP
+reap() {
+  rounds=0
+  while [ "$rounds" -lt 200 ]; do
+    children=
+    read -r children <"/proc/$$/task/$$/children"
+    found=
+    for child in $children; do
+      [ "$child" = "$guard" ] && continue
+      { read -r stat <"/proc/$child/stat"; } || continue
+      # What has ended stays listed until this shell ends.
+      case \${stat##*) } in Z*) continue ;; esac
+      found="$found $child"
+    done
+    [ "$found" ] || break
+    kill -s KILL $found
+    # They are gone in a moment, and what they started is listed then.
+    [ "$rounds" -lt 20 ] || rest 0.01
+    rounds=$((rounds + 1))
+  done
+}
 `;
 
 const POSIX = Deno.build.os !== "windows";
@@ -87,6 +136,8 @@ export interface GuardOptions {
   lasts_s?: number;
   /** Whether the first argument is a descriptor's number for its standard input. */
   input?: boolean;
+  /** Whether the kernel gives it what the program leaves behind, which it then ends. */
+  reaps?: boolean;
   /** A control group's file: the program is in it from its first instruction. */
   group?: string;
 }
@@ -98,18 +149,18 @@ export interface GuardOptions {
  * nothing, unless it has an `input`.
  */
 export function guardedShell(
-  { merged, below, lasts_s = 0, input = false, group }: GuardOptions,
+  { merged, below, lasts_s = 0, input = false, reaps = false, group }: GuardOptions,
 ): string[] {
   const program = `"$@"${merged ? " 2>&1" : ""}`;
   // dash takes no two-digit descriptor in a redirection.
   const joins = group === undefined ? "" : `echo 0 >${shellQuote(group)}\n`;
   const reads = input ? 'exec <"/dev/fd/$1"\nshift\n' : "";
-  return [
-    "-c",
-    `lasts=${lasts_s}
-${GUARDED}${joins}${reads}${below ? `${program}; exit "$?"` : `exec ${program}`}`,
-    "sh",
-  ];
+  const runs = reaps
+    ? `${REAPING}${program}\ncode=$?\nreap 2>/dev/null\nexit "$code"`
+    : below
+    ? `${program}; exit "$?"`
+    : `exec ${program}`;
+  return ["-c", `lasts=${lasts_s}\n${GUARDED}${joins}${reads}${runs}`, "sh"];
 }
 
 /** Processes below another at one time. */
@@ -138,6 +189,16 @@ export async function killTree(pid: number, descendants: Descendants): Promise<v
   if (!POSIX && killJob(pid)) return;
   signalGroup(pid, "SIGKILL");
   await signalAll(descendants, "KILL");
+}
+
+/**
+ * Kills all that is below a process which the kernel gives what its descendants leave behind. That
+ * process is stopped: a shell would say that its program was killed.
+ */
+export async function endBelow(pid: number): Promise<void> {
+  if (Deno.build.os !== "linux") return;
+  const script = `${FUNCTIONS}${END_BELOW}kill -s STOP "$1"\nend_below "$1"`;
+  await startShell(script, [String(pid)]).status;
 }
 
 /** Sends SIGTERM to the process group of `pid`, and to the `descendants` that left it. */

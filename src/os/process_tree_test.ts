@@ -116,3 +116,11 @@ Deno.test({
     }
   },
 });
+
+Deno.test("what guards a program takes no program of its PATH", () => {
+  for (const reaps of [true, false]) {
+    const [, script] = guardedShell({ merged: true, below: true, lasts_s: 5, reaps });
+    const alone = script.replaceAll(/rest\(\) \(\n {2}PATH=\S+\n {2}sleep "\$1"\n\)/g, "");
+    assert(!/\b(sleep|cat|ps|pkill|timeout)\b/.test(alone.replaceAll(/#.*/g, "")), alone);
+  }
+});

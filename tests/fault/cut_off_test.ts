@@ -33,7 +33,7 @@ const asked_for = granted("env") && Deno.env.get("SVC_CUTS");
 const large = granted("env") && Deno.env.get("SVC_SCALE") === "1";
 // Of the binary, unless it is asked for: a start from source takes longer than what is looked at.
 const ignore = !can_run_svc || Deno.build.os !== "linux" || !(tests_binary || asked_for);
-const CUTS = Number(asked_for || (large ? 1_000 : 200));
+const CUTS = Number(asked_for || (large ? 1_000 : 100));
 /** About the length of a turn; the cuts are spread over it. */
 const A_TURN_MS = 500;
 

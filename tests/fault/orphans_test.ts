@@ -3,6 +3,7 @@ import { assert, assertEquals } from "@std/assert";
 import { delay } from "@std/async";
 import { join } from "@std/path";
 import { Random } from "../support/random.ts";
+import { hasLandlock } from "../support/landlock.ts";
 import { processesWith, until } from "../support/scripted.ts";
 import { can_run_svc, Place } from "../support/svc.ts";
 
@@ -13,7 +14,7 @@ const MODEL = { model: "builtin/toolbelt", approval: "auto" };
 /** Longer than a command takes to start, with the state of the files that is kept before it. */
 const START_MS = 240;
 
-for (const shell of ["bubblewrap", "none"]) {
+for (const shell of ["bubblewrap", ...(hasLandlock() ? ["landlock"] : []), "none"]) {
   Deno.test({
     name: `no command outlives a killed daemon, at whatever moment, shell = "${shell}"`,
     ignore: !can_run_svc || !linux,

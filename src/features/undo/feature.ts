@@ -1,5 +1,5 @@
 import { delay } from "@std/async";
-import { join } from "@std/path";
+import { dirname, join } from "@std/path";
 import { Opener } from "../../base/lazy.ts";
 import { readDirIfAny } from "../../os/files.ts";
 import { removeTree } from "../../os/remove_tree.ts";
@@ -7,7 +7,6 @@ import { messageOf } from "../../protocol/errors.ts";
 import { feature } from "../../verbs/feature.ts";
 import type { Undo } from "./undo.ts";
 import { undoVerbs } from "./verbs.ts";
-import { storePath } from "./store_path.ts";
 
 const PREPARE_AFTER_MS = 100;
 
@@ -17,6 +16,7 @@ export const undo = feature({
   open({ hub, ids, log, paths, sandbox, scope }) {
     const marks = join(paths.anchors, "rewinding");
     const fork_marks = join(paths.anchors, "forking");
+    const closed = join(paths.home, "undo");
     const opener = new Opener<Undo>(async () => {
       const { Undo } = await import("./undo.ts");
       return new Undo({
@@ -25,6 +25,7 @@ export const undo = feature({
         log,
         marks,
         fork_marks,
+        closed,
         own: [paths.home, paths.runtime_dir],
         sandbox,
         hidden: (workdir) => scope(workdir).hidden,
@@ -52,6 +53,7 @@ export const undo = feature({
         (await opener.opened)?.stop();
       },
       async onDeleted(session_id) {
+        await removeTree(join(closed, session_id));
         await Deno.remove(join(marks, session_id)).catch((error) => {
           if (!(error instanceof Deno.errors.NotFound)) throw error;
         });
@@ -62,7 +64,12 @@ export const undo = feature({
       onEnded(session_id) {
         opener.opened?.then((undo) => undo.sessionEnded(session_id), () => {});
         // An ended session cannot be rewound.
-        hub.get(session_id).then(({ journal }) => removeTree(storePath(journal))).catch((error) => {
+        const remove = async () => {
+          await removeTree(join(closed, session_id));
+          const { journal } = await hub.get(session_id);
+          await removeTree(join(dirname(journal.path), "files.git"));
+        };
+        remove().catch((error) => {
           log.warn("cannot remove the states of a session's files", {
             session_id,
             error: messageOf(error),

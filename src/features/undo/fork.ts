@@ -46,7 +46,7 @@ export async function forkSession(
     ? undefined
     : await targetOf(session, { message_id, conversation: true, files: false });
   const { known, transcript, head, seq } = await copied(session, target?.seq);
-  const { workdir, model, approval, effort, budget_usd, added_dirs } = session.state;
+  const { workdir, model, approval, effort, budget_usd, added_dirs, network } = session.state;
   const { attachmentsIn } = await import("../../session/attachments.ts");
   const attachments = await session.attachments();
   const create = async (own?: string) => {
@@ -75,6 +75,7 @@ export async function forkSession(
       effort,
       budget_usd,
       added_dirs,
+      network,
       copy,
     });
   };

@@ -15,7 +15,7 @@ import type { Session } from "../../session/session.ts";
 import { changeFiles } from "./restore.ts";
 import { FileStore } from "./store.ts";
 import { linkObjects } from "./store_files.ts";
-import { storePath } from "./store_path.ts";
+import { isBeside, storePath } from "./store_path.ts";
 
 /** The content of a mark. */
 interface Mark {
@@ -30,6 +30,8 @@ export interface ForkParts {
   /** The directory of the marks. */
   marks: string;
   sandbox: Sandbox;
+  /** See {@linkcode storePath}. */
+  closed: string;
   /** Paths that tools must not see. */
   hidden(workdir: string): readonly string[];
 }
@@ -53,7 +55,9 @@ export async function forkIntoWorktree(
 ): Promise<Session> {
   const { sandbox } = parts;
   const name = `fork-${crypto.randomUUID().slice(0, 8)}`;
-  const source = storePath(session.journal);
+  const places = { closed: parts.closed, sandbox: () => Promise.resolve(sandbox) };
+  const source = await storePath(session, places);
+  const has_siblings = isBeside(source, session);
   const mark: Mark = {
     repo: session.state.workdir,
     name,
@@ -64,14 +68,19 @@ export async function forkIntoWorktree(
   try {
     const { createWorktree } = await import("../worktree/worktree.ts");
     const { path } = await createWorktree({ repo: mark.repo, name, sandbox, signal });
-    const store = FileStore.open({ dir: mark.store, workdir: path, sandbox }, [".svc/"]);
+    const store = FileStore.open(
+      { dir: mark.store, workdir: path, sandbox, has_siblings },
+      [".svc/"],
+    );
     linkObjects(source, mark.store);
     const { state: now } = await store.take(signal);
     const differences = await store.differences(now, state, signal);
     await changeFiles({ store, workdir: path, hidden: parts.hidden(path) }, differences, signal);
     await store.take(signal);
     const made = await create(path);
-    Deno.renameSync(mark.store, storePath(made.journal));
+    const own = await storePath(made, places);
+    Deno.mkdirSync(dirname(own), { recursive: true, mode: 0o700 });
+    Deno.renameSync(mark.store, own);
     Deno.removeSync(join(parts.marks, name));
     return made;
   } catch (error) {

@@ -124,7 +124,7 @@ export class FileStore {
 
   /**
    * Opens or creates a session's store.
-   * @param place.dir `files.git` beside the session's journal
+   * @param place.dir see {@linkcode storePath}
    * @param excluded svc's own paths in the working directory, as patterns of .gitignore
    */
   static open(
@@ -135,7 +135,7 @@ export class FileStore {
     const { dir } = place;
     if (!exists(join(dir, "config"))) {
       makeStore(dir, excluded);
-      borrow(dir);
+      if (place.has_siblings) borrow(dir);
     }
     // A killed git leaves its locks; nothing else uses the store.
     for (const name of ["index.lock", "config.lock", "HEAD.lock"]) removeIfAny(join(dir, name));

@@ -29,8 +29,8 @@ export function borrow(dir: string): void {
   let newest: { path: string; at: number } | undefined;
   for (const { name } of readDirIfAny(sessions)) {
     const path = join(sessions, name, "files.git");
-    if (path === dir || !exists(join(path, FILES.last)) || !exists(join(path, "index"))) continue;
-    const at = Deno.statSync(join(path, FILES.last)).mtime?.getTime() ?? 0;
+    if (path === dir || !isPlain(path)) continue;
+    const at = Deno.lstatSync(join(path, FILES.last)).mtime?.getTime() ?? 0;
     if (newest === undefined || at > newest.at) newest = { path, at };
   }
   if (newest === undefined) return;
@@ -46,6 +46,20 @@ export function borrow(dir: string): void {
     // The other session is writing or was deleted: start without it.
     for (const name of ["index", FILES.last, FILES.modes]) removeIfAny(join(dir, name));
   }
+}
+
+/** Reports whether a store is complete and has no links, which commands without bubblewrap may make. */
+function isPlain(path: string): boolean {
+  const kind = (name: string) => {
+    try {
+      return Deno.lstatSync(join(path, name));
+    } catch {
+      return undefined;
+    }
+  };
+  return [FILES.last, FILES.modes, "index"].every((name) => kind(name)?.isFile) &&
+    ["", "objects"].every((name) => kind(name)?.isDirectory) &&
+    kind(BORROWED)?.isSymlink !== true;
 }
 
 /** Gives a store all that another one has. */

@@ -71,6 +71,8 @@ export interface StorePlace {
   /** An absolute real path. */
   workdir: string;
   sandbox: Sandbox;
+  /** Whether the stores of other sessions in the workdir are beside it. */
+  has_siblings: boolean;
 }
 
 /** A shell script in which `git` uses the store. */
@@ -167,7 +169,9 @@ export function hasGit({ sandbox, workdir }: StorePlace): boolean {
 
 /** Reports whether git can be kept from writing where a store only reads. */
 export function isJailed({ sandbox }: StorePlace): boolean {
-  return sandbox.alone(["/bin/true"], [], {}) !== undefined;
+  const jailed = sandbox.alone(["/bin/true"], [], {});
+  jailed?.failed?.();
+  return jailed !== undefined;
 }
 
 /**
@@ -203,7 +207,7 @@ export async function runGit(
     end = await runProcess({
       argv: jailed ?? { cmd: argv[0], args: argv.slice(1), env },
       cwd: dir,
-      sandbox: jailed === undefined ? "none" : "bubblewrap",
+      sandbox: jailed === undefined ? "none" : sandbox.kind,
       timeout_ms,
       signal,
       onStdout,

@@ -40,7 +40,7 @@ import {
 import { inTheWay, isHalfDone, recoverFiles, restoreFiles } from "./restore.ts";
 import { lookOver } from "./look_over.ts";
 import { FileStore } from "./store.ts";
-import { storePath } from "./store_path.ts";
+import { isBeside, storePath } from "./store_path.ts";
 import { hasGit } from "./store_git.ts";
 import type { rewindResultSchema } from "../../protocol/schemas/rewind.ts";
 
@@ -52,6 +52,8 @@ interface UndoParts {
   marks: string;
   /** The directory with a mark for each worktree of a fork that is being made. */
   fork_marks: string;
+  /** See {@linkcode storePath}. */
+  closed: string;
   /** svc's own directories, which no state includes. */
   own: readonly string[];
   sandbox(): Promise<Sandbox>;
@@ -324,8 +326,8 @@ export class Undo {
   }
 
   async #forkParts(): Promise<ForkParts> {
-    const { hub, fork_marks: marks, hidden, sandbox } = this.#parts;
-    return { hub, marks, hidden, sandbox: await sandbox() };
+    const { hub, fork_marks: marks, hidden, sandbox, closed } = this.#parts;
+    return { hub, marks, hidden, sandbox: await sandbox(), closed };
   }
 
   // ── stores ───────────────────────────────────────────────────────────────────────────────────
@@ -351,9 +353,10 @@ export class Undo {
 
   async #kept(session: Session): Promise<Kept> {
     const { workdir } = session.state;
-    const dir = storePath(session.journal);
     const sandbox = await this.#parts.sandbox();
-    const place = { dir, workdir, sandbox };
+    const dir = await storePath(session, this.#parts);
+    const has_siblings = isBeside(dir, session);
+    const place = { dir, workdir, sandbox, has_siblings };
     let store = this.#stores.get(session.id);
     if (store === undefined) {
       if (!hasGit(place)) {

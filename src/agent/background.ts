@@ -87,6 +87,7 @@ export class BackgroundCommands {
     const shown = oneLine(run.command);
     try {
       await run.sandbox.starts.next();
+      await run.sandbox.sharesNetwork(session.id);
       signal.throwIfAborted();
       this.#requireRoom(session.id);
     } catch (error) {

@@ -29,7 +29,10 @@ export const UNKNOWN_OUTCOME =
   "svc was stopped while this call ran; it may or may not have taken effect";
 
 /** The result of a call that a person did not allow. */
-export const DENIED = "denied: the person did not allow this call";
+export function deniedText(message: string | undefined): string {
+  const denied = "denied: the person did not allow this call";
+  return message === undefined ? denied : `${denied}, and says: ${message}`;
+}
 
 export interface CallParts<S = Session> extends CallHooks<S> {
   /** Returns the paths that the session's tools must not see. */
@@ -395,6 +398,9 @@ async function decideCall(
   }
   if (action === "allow" && certain && trust === "trusted") return { by_rule: true };
   if (!must_ask && !tool.asks(args)) return {};
+  if (approval === "workspace" && certain && !must_ask && await tool.stays?.(args, session.id)) {
+    return {};
+  }
   if (allowed) return {};
   // Nobody is asked about a call that cannot succeed.
   const { problem, changes } = await preview() ?? {};
@@ -402,9 +408,10 @@ async function decideCall(
   const replaces = tool.spec.name === "write_file" && changes?.some((it) => it.before !== undefined)
     ? "replaces a file that is there"
     : undefined;
-  const notes = [replaces, risk?.runner, must_ask ? `asked because of ${by}` : undefined]
+  const held = await tool.held?.(args, session.id);
+  const notes = [replaces, risk?.runner, held, must_ask ? `asked because of ${by}` : undefined]
     .filter((it) => it !== undefined).join("; ");
-  const decided = session.approvals.ask({
+  const decided = session.approvals.consult({
     call_id,
     tool: tool.spec.name,
     args,
@@ -418,6 +425,6 @@ async function decideCall(
     choices: certain && !must_ask && trust === "trusted" ? choices?.() : undefined,
     ...(changes === undefined ? {} : { changes }),
   }, { signal: turn.soft, each_time: must_ask });
-  const decision = await progress.wait(decided);
-  return decision === "deny" ? { refusal: DENIED } : {};
+  const { decision, message } = await progress.wait(decided);
+  return decision === "deny" ? { refusal: deniedText(message) } : {};
 }

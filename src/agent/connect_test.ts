@@ -1,15 +1,19 @@
 import { assertEquals } from "@std/assert";
 import type { TurnSession } from "../session/session.ts";
 import type { Turn } from "../session/turn.ts";
-import { connectOf } from "./connect.ts";
+import { connectOf, GIT_PUSH } from "./connect.ts";
 import type { Ruling } from "./ruling.ts";
 
 /** What decides for a command, with a person who says yes to everything. */
-function asking(ruling: Ruling) {
+function asking(
+  ruling: Ruling,
+  own: Partial<TurnSession["state"]> = {},
+  pushes: Ruling = ruling,
+) {
   const asked: string[] = [];
   let waits = 0;
   const session = {
-    state: { approval: "ask", trust: "trusted", title: "" },
+    state: { approval: "ask", trust: "trusted", title: "", ...own },
     approvals: {
       ask({ reason }: { reason: string }) {
         asked.push(reason);
@@ -19,7 +23,7 @@ function asking(ruling: Ruling) {
   } as unknown as TurnSession;
   const turn = { soft: new AbortController().signal } as Turn;
   const mayConnect = connectOf(
-    { judge: () => Promise.resolve(ruling) },
+    { judge: (_, { spec }) => Promise.resolve(spec.name === GIT_PUSH ? pushes : ruling) },
     session,
     turn,
     { call_id: "call_1", label: "run it" },
@@ -36,6 +40,11 @@ function asking(ruling: Ruling) {
         waits++;
         return decision;
       });
+      return allow;
+    },
+    async pushes(push: string, background = false) {
+      const to = { host: "a.example", port: 443, push };
+      const { allow } = await mayConnect(to, true, background ? undefined : (it) => it);
       return allow;
     },
   };
@@ -66,4 +75,42 @@ Deno.test("a command asks about so many hosts and no more", async () => {
   const hosts = Array.from({ length: 25 }, (_, n) => `h${n}.example`);
   const answers = await Promise.all(hosts.map((host) => it.connects(false, host)));
   assertEquals([answers.filter((allow) => allow).length, it.asked.length], [20, 20]);
+});
+
+Deno.test("a push asks once about each repository, in each mode, wherever hosts are allowed", async () => {
+  for (const approval of ["ask", "auto"] as const) {
+    const it = asking({}, { approval });
+    const pushes = [it.pushes("/me/a"), it.pushes("/me/a"), it.pushes("/me/a.git")];
+    assertEquals(await Promise.all(pushes), [true, true, true]);
+    assertEquals(it.asked, [
+      "git push to a.example/me/a with your credential",
+      "git push to a.example/me/a.git with your credential",
+    ]);
+  }
+});
+
+Deno.test("a push goes without a question only by a rule, and never for work without a person", async () => {
+  const allowed = asking({ action: "allow" });
+  assertEquals([await allowed.pushes("/a"), await allowed.pushes("/a", true)], [true, true]);
+  const background = asking({});
+  assertEquals(await background.pushes("/a", true), false);
+  const denied = asking({ action: "deny", by: "x" });
+  assertEquals(await denied.pushes("/a"), false);
+  const work = `task t-${"0".repeat(26)}`;
+  for (const own of [{ trust: "untrusted" }, { title: work }, { approval: "read_only" }] as const) {
+    const it = asking({ action: "allow" }, own);
+    assertEquals([await it.pushes("/a"), it.asked], [false, []]);
+  }
+  assertEquals([...allowed.asked, ...background.asked, ...denied.asked], []);
+});
+
+Deno.test("a rule that asks about a host asks about a push to it, too, whatever allows that", async () => {
+  const asks = { action: "ask", by: "connect: a.example" } as const;
+  const it = asking(asks, { approval: "auto" }, { action: "allow" });
+  assertEquals([await it.pushes("/a"), await it.pushes("/a", true)], [true, false]);
+  assertEquals(it.asked, [
+    "git push to a.example/a with your credential (asked because of connect: a.example)",
+  ]);
+  const free = asking({}, { approval: "auto" }, { action: "allow" });
+  assertEquals([await free.pushes("/a"), free.asked], [true, []]);
 });

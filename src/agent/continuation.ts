@@ -10,10 +10,10 @@ import type { FinishReason, ToolCall } from "../models/model.ts";
 import type { QuestionOutcome } from "../session/person_answers.ts";
 import type { TurnSession } from "../session/session.ts";
 import { type Answer, Answers } from "./answers.ts";
-import { CONNECT } from "./connect.ts";
+import { CONNECT, GIT_PUSH } from "./connect.ts";
 import {
   type CallContext,
-  DENIED,
+  deniedText,
   finishCall,
   recordOutcome,
   repeats,
@@ -28,6 +28,8 @@ export interface LeftCall {
   /** Whether the call asked for something while it ran. */
   acted?: boolean;
   decision?: Decision;
+  /** What the person said with a denial. */
+  message?: string;
   /** What the person answered to its question. */
   answer?: QuestionOutcome;
 }
@@ -115,7 +117,7 @@ export async function readLeft(session: TurnSession): Promise<Left> {
         break;
       }
       case "approval.requested":
-        if (data.tool === CONNECT) begun(data.call_id).acted = true;
+        if (data.tool === CONNECT || data.tool === GIT_PUSH) begun(data.call_id).acted = true;
         else {
           begun(data.call_id).asked = true;
           asked.set(data.approval_id, data);
@@ -126,9 +128,10 @@ export async function readLeft(session: TurnSession): Promise<Left> {
         // A withdrawn question has no decision; a call that was settled as allowed may have run.
         const withdrawn = data.by === "svc" && data.decision === "deny";
         if (about === undefined || withdrawn) break;
-        const { decision, answer, unanswered = "declined" } = data;
-        if (about.kind === undefined) begun(about.call_id).decision = decision;
-        else begun(about.call_id).answer = answer ?? unanswered;
+        const { decision, message, answer, unanswered = "declined" } = data;
+        if (about.kind === undefined) {
+          Object.assign(begun(about.call_id), { decision, ...(message && { message }) });
+        } else begun(about.call_id).answer = answer ?? unanswered;
         break;
       }
       case "memory.recalled":
@@ -170,7 +173,7 @@ function judgeLast({ answers, last }: Left): void {
 export async function continueCall(
   step: CallContext,
   call: ToolCall,
-  { asked, acted, decision, answer }: LeftCall,
+  { asked, acted, decision, message, answer }: LeftCall,
 ): Promise<ToolOutcome> {
   const tool = step.tools.find((it) => it.spec.name === call.tool);
   const left = tool?.once ? await subagentLeft(step.session, call.call_id) : undefined;
@@ -180,7 +183,7 @@ export async function continueCall(
   }
   await step.session.approvals.settle(call.call_id, "deny");
   const outcome = decision === "deny"
-    ? { ok: false, output: DENIED }
+    ? { ok: false, output: deniedText(message) }
     : left ?? { ok: false, output: UNKNOWN_OUTCOME };
   await recordOutcome(step, call, outcome, 0);
   return outcome;

@@ -1,9 +1,12 @@
 /** Runs the command of a `run_command` call, and notes what it could not do and see. */
 import { isAbsolute, join, normalize } from "@std/path";
 import { stripWorkdir } from "../jail/rooted_path.ts";
+import { networkHint } from "../jail/network_hint.ts";
+import { isSystem } from "../jail/sandbox_mounts.ts";
+import { isWithin } from "../os/paths.ts";
 import { accessWords, type CommandAccess } from "../protocol/command_access.ts";
 import { runCommand } from "../jail/command.ts";
-import { grantHints } from "../jail/grant_hints.ts";
+import { gitHint, grantHints } from "../jail/grant_hints.ts";
 import { type Grant, grantedWords, GRANTS } from "../jail/grants.ts";
 import { refusedByLimits } from "../jail/command_limits.ts";
 import { ledLater, refusedLater } from "../jail/later_locks.ts";
@@ -40,13 +43,16 @@ export function named(verb: string, { command, granted, ...access }: Command): s
 
 /** What a command must ask for under these limits. */
 export function stillNeeded(
-  { network, outside_sandbox }: CommandAccess,
+  { network, outside_sandbox, paths = [] }: CommandAccess,
   confined: boolean,
   has_network: boolean,
 ): CommandAccess {
   if (!confined) return {};
   if (outside_sandbox === true) return { outside_sandbox };
-  return network === true && !has_network ? { network } : {};
+  return {
+    ...(network === true && !has_network ? { network } : {}),
+    ...(paths.length > 0 ? { paths } : {}),
+  };
 }
 
 /** Returns what is granted now of what was when the call was shown. */
@@ -63,21 +69,25 @@ export async function execute(
   { session_id, workdir, hidden, added, signal, onOutput, mayConnect }: ToolScope,
 ): Promise<ToolOutcome> {
   const { command, timeout_s = COMMAND_TIMEOUT_S, network = false, outside_sandbox = false } = args;
+  const places = [...added, ...parts.opened(args.paths ?? [])];
   const space = await parts.space(session_id);
   const { env, grants } = await parts.granted(session_id);
-  const all = network || outside_sandbox || parts.network();
-  await using way_out = all ? undefined : await parts.wayOut(session_id, decideHost(mayConnect));
+  const whole = network || await parts.network(session_id);
+  await using way_out = whole || outside_sandbox
+    ? undefined
+    : await parts.wayOut(session_id, decideHost(mayConnect));
   const scope = {
     session_id,
     workdir,
     hidden,
-    added,
+    added: places,
     env,
     grants: stillGranted(grants, args.granted ?? []),
     space,
     checkout: space?.checkout,
-    network: network || parts.network(),
+    network: whole,
     proxy: way_out?.proxy,
+    shares_network: true,
   };
   const sandbox = await (outside_sandbox ? parts.unconfined() : parts.sandbox());
   const result = await runCommand({
@@ -98,13 +108,16 @@ export async function execute(
     ...unseenPrograms(result, sandbox, scope),
     ...(ok ? [] : refusedByLimits(result.output, sandbox.limits?.())),
     ...(ok ? [] : couldGrant(result.output, sandbox, scope)),
+    ...(ok ? [] : couldReach(result.output, sandbox, scope)),
+    ...(ok ? [] : unseenPlaces(result.output, sandbox, scope, parts.home)),
     ...onlyReadGit(result, sandbox, scope),
+    ...unnamedCheckout(result, sandbox, scope),
     ...(ok
       ? []
-      : [{ path: workdir, hidden }, ...added].flatMap((it) =>
+      : [{ path: workdir, hidden }, ...places].flatMap((it) =>
         refusedLater(result.output, it.path, { home: parts.home, hidden: new Set(it.hidden) })
       )),
-    ...(ok ? [] : refusedAdded(result.output, added)),
+    ...(ok ? [] : refusedAdded(result.output, places)),
     ...refusalNotes(way_out),
   );
   const output = [result.output.trimEnd(), ...notes].filter((it) => it !== "").join("\n");
@@ -116,12 +129,41 @@ export async function execute(
   };
 }
 
-/** Returns notes on added directories that a command could not write. */
+/** Returns notes on places that a command could not write. */
 function refusedAdded(output: string, added: readonly AddedRoot[]): string[] {
   if (!/read-only file system/i.test(output)) return [];
   return added.filter(({ path, access }) => access === "read" && output.includes(path))
-    .map(({ path }) => `[${path} is read-only for this session]`);
+    .map(({ path }) => `[${path} is read-only here]`);
 }
+
+/**
+ * Returns a note on a file that a failed command did not find where commands see none of the
+ * person's files. Whether it exists is not looked at: a model learns nothing from it.
+ */
+export function unseenPlaces(
+  output: string,
+  sandbox: Sandbox,
+  scope: SandboxScope,
+  home: string | undefined,
+): string[] {
+  const { grants, workdir, added = [] } = scope;
+  if (sandbox.kind === "none" || grants === undefined) return [];
+  const seen = [workdir, ...added.map(({ path }) => path)];
+  const isOwn = (path: string) =>
+    (home === undefined || !isWithin(path, home)) &&
+    SESSION_PLACES.some((place) => isWithin(path, place));
+  const missing = output.matchAll(/(\/[^\s:'"`‘’]+)['"`’]?: No such file or directory/g);
+  const unseen = [...missing].map(([, path]) => normalize(path))
+    .find((path) =>
+      !isSystem(path) && !isOwn(path) && !seen.some((place) => isWithin(path, place))
+    );
+  return unseen === undefined
+    ? []
+    : [`[commands do not see ${unseen}, whether or not it exists; ask for it with paths]`];
+}
+
+/** What a session has for itself, where its own files may be missing. */
+const SESSION_PLACES = ["/tmp", "/var/tmp", "/run"];
 
 /** A shell's exit code for a missing program. */
 const NOT_FOUND = 127;
@@ -144,7 +186,29 @@ export function unseenPrograms(
 export function couldGrant(output: string, sandbox: Sandbox, scope: SandboxScope): string[] {
   const { grants } = scope;
   if (sandbox.kind === "none" || grants === undefined) return [];
-  return grantHints(output, grants, sandbox.granted(GRANTS, scope).there);
+  return [...grantHints(output, grants, sandbox.granted(GRANTS, scope).there), ...gitHint(output)];
+}
+
+/** Returns a note on the network that a failed command lacks and the person could allow. */
+export function couldReach(output: string, sandbox: Sandbox, scope: SandboxScope): string[] {
+  const none = !scope.network && scope.proxy === undefined;
+  if (!none || sandbox.kind === "none" || scope.grants === undefined) return [];
+  return networkHint(output);
+}
+
+/** Returns a note for a git directory that commands do not see, because it may be anybody's. */
+function unnamedCheckout(
+  { exit_code, output }: { exit_code: number | null; output: string },
+  sandbox: Sandbox,
+  scope: SandboxScope,
+): string[] {
+  const [, directory] = /^fatal: not a git repository: (\/.+)$/m.exec(output) ?? [];
+  if (exit_code === 0 || directory === undefined || sandbox.kind === "none") return [];
+  if (sandbox.around(scope) !== undefined) return [];
+  return [
+    `[commands do not see ${directory}, because it does not name this checkout; in the checkout ` +
+    'the person can run: git config core.worktree "$PWD"]',
+  ];
 }
 
 /** Returns a note for git that could not write a repository which commands can only read. */
@@ -153,7 +217,7 @@ function onlyReadGit(
   sandbox: Sandbox,
   scope: SandboxScope,
 ): string[] {
-  if (exit_code === 0 || !/read-only file system/i.test(output)) return [];
+  if (exit_code === 0 || !/read-only file system|permission denied/i.test(output)) return [];
   const { directory, only_reads } = sandbox.around(scope) ?? {};
   if (only_reads === undefined || !output.includes(directory!)) return [];
   return [

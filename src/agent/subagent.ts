@@ -207,6 +207,7 @@ class SubagentSession implements TurnSession {
     };
     this.approvals = {
       ask: (asked, how) => parent.approvals.ask(this.#named(asked), { ...how, lane_id }),
+      consult: (asked, how) => parent.approvals.consult(this.#named(asked), { ...how, lane_id }),
       request: (asked, _lane, signal) =>
         parent.approvals.request(this.#named(asked), lane_id, signal),
       settle: (call_id, decision) => parent.approvals.settle(this.#idOf(call_id), decision),

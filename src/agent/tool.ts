@@ -1,4 +1,5 @@
 /** A tool: its definition, what it gets for a call, and what it returns. */
+import type { AddedDirectory } from "../protocol/added_directory.ts";
 import type { CommandAccess } from "../protocol/command_access.ts";
 import * as z from "zod";
 import type { OnOutput } from "../base/redraw.ts";
@@ -133,6 +134,10 @@ export interface Tool {
   asks_in_auto(args: unknown, workdir: string): boolean;
   /** What the call asks for beyond the sandbox; work for others never gets it. */
   beyond?(args: unknown): string | undefined;
+  /** Whether a call acts in the session's directories only, so that `workspace` runs it. */
+  stays?(args: unknown, session_id: string): Promise<boolean>;
+  /** What limits the call, for the person; undefined where the whole sandbox does. */
+  held?(args: unknown, session_id: string): Promise<string | undefined>;
   /** Whether `rule` is the same for all its calls, and stands for the whole tool. */
   readonly whole?: boolean;
   /** Whether its parameter names are svc's own. */
@@ -163,14 +168,22 @@ export interface ToolParts {
   sandbox(): Promise<Sandbox>;
   /** Runs commands that the person lets out of the sandbox. */
   unconfined(): Promise<Sandbox>;
-  /** Whether commands currently have network access. */
-  network(): boolean;
+  /** Whether commands of a session currently reach the whole network. */
+  network(session_id: string): Promise<boolean>;
   /** Opens the proxy for one command; undefined if commands get no network, or all of it. */
   wayOut(session_id: string, decide?: DecideHost): Promise<WayOut | undefined>;
   /** Directories of a session that outlive one command; undefined without a sandbox. */
   space(session_id: string): Promise<CommandSpace | undefined>;
   /** What the person grants to commands, of a session or their own. */
   granted(session_id?: string): Promise<Granted>;
+  /**
+   * Checks the paths that a command asks for; what it could use anyway is left out.
+   *
+   * @throws {SvcError} validation, with the rule that a path breaks
+   */
+  asked(session_id: string, paths: readonly AddedDirectory[]): Promise<AddedDirectory[]>;
+  /** Returns the allowed paths as roots. @throws {SvcError} conflict, if one is not there */
+  opened(paths: readonly AddedDirectory[]): AddedRoot[];
   home?: string;
   /** The daemon's own port, which no tool may fetch from. */
   own_port(): number;
@@ -191,6 +204,8 @@ interface Definition<I extends z.ZodType, P>
   asks?(args: P): boolean;
   asks_in_auto?(args: P, workdir: string): boolean;
   beyond?(args: P): string | undefined;
+  stays?(args: P, session_id: string): Promise<boolean>;
+  held?(args: P, session_id: string): Promise<string | undefined>;
   risk?(args: P, workdir: string): Later | undefined;
   preview?(args: P, scope: PreviewScope): Promise<Preview>;
   run(args: P, scope: ToolScope): Promise<ToolOutcome>;
@@ -204,7 +219,7 @@ export function defineTool<I extends z.ZodType, P = z.output<I>>(
   const { rule = () => name, asks = () => true, asks_in_auto = () => false } = definition;
   const { risk = () => undefined, beyond = () => undefined, waits, once, offered } = definition;
   const always = (later: Later | undefined) => later !== undefined && later.only !== "asked";
-  const { locate, preview } = definition;
+  const { locate, preview, stays, held } = definition;
   const { $schema: _, ...input_schema } = z.toJSONSchema(input) as Record<string, unknown>;
   return {
     spec: { name, description, input_schema },
@@ -215,6 +230,8 @@ export function defineTool<I extends z.ZodType, P = z.output<I>>(
     once,
     offered,
     locate,
+    ...(stays && { stays: (args, session_id) => stays(args as P, session_id) }),
+    ...(held && { held: (args, session_id) => held(args as P, session_id) }),
     ...(preview && { preview: (args, scope) => preview(args as P, scope) }),
     parse(args) {
       const parsed = input.safeParse(args);

@@ -6,7 +6,10 @@ import { parsePatch, type PatchStep, pathsOf } from "../base/edits/patch.ts";
 import { editSchema } from "../protocol/schemas/edit.ts";
 import { accessWords } from "../protocol/command_access.ts";
 import { READ_EARLIER } from "../protocol/events.ts";
+import { heldText } from "../jail/holds.ts";
 import { ledIn } from "../jail/later_locks.ts";
+import type { Grant } from "../jail/grants.ts";
+import { laterFile } from "../jail/runs_later.ts";
 import type { UnitOp } from "../jail/unit/pool.ts";
 import { describeChange, KnownFiles } from "../jail/unit/known_files.ts";
 import {
@@ -27,6 +30,9 @@ export const COMMAND_TIMEOUT_MAX_S = 3_600;
 
 /** The longest reason that a person is shown for a call, in characters. */
 const REASON_MAX = 500;
+
+/** The most paths that a command may ask for. */
+const PATHS_MAX = 10;
 
 /** The most edits of one file in one call. */
 const EDITS_MAX = 100;
@@ -79,6 +85,7 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
       return { changes: shownChanges(result.changes ?? []) };
     };
   const thePath = ({ path }: { path: string }) => [path];
+  const always = () => Promise.resolve(true);
   const locate = locating(parts, "read");
   const locate_to_write = locating(parts, "write");
   const own = [
@@ -92,6 +99,7 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
         "For one file, edit_file is simpler.",
       access: "write",
       locate: locatingInPatch(parts),
+      stays: always,
       input: z.strictObject({ patch: z.string().min(1) }),
       prepare({ patch }) {
         return Promise.resolve({ patch, paths: parsePatch(patch).flatMap(pathsOf) });
@@ -109,6 +117,7 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
         "empty old_text creates a new file.",
       access: "write",
       locate: locate_to_write,
+      stays: always,
       input: z.strictObject({
         path: path(),
         old_text: z.string().optional(),
@@ -218,9 +227,10 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
       description: "Runs a shell command in the working directory and returns its output. " +
         "It has no terminal and no input. .git/config and .git/hooks are read-only. " +
         "With background it runs on beside your work, such as a server, and you get its id at once. " +
-        "network and outside_sandbox ask the person to let this one command do more; use them when " +
-        "the sandbox is what stops the work, and say why in reason.",
+        "network, paths and outside_sandbox ask the person to let this one command do more; use them " +
+        "when the sandbox is what stops the work, and say why in reason.",
       access: "execute",
+      stays: ({ granted = [] }: Command, session_id) => isConfined(parts, granted, session_id),
       input: z.strictObject({
         command: z.string().min(1),
         timeout_s: z.int().min(1).max(COMMAND_TIMEOUT_MAX_S).optional()
@@ -228,12 +238,17 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
         background: z.boolean().optional()
           .describe("Run in the background, without a time limit unless timeout_s is set"),
         network: z.boolean().optional().describe("Run with network access"),
+        paths: z.array(z.strictObject({
+          path: z.string().min(1),
+          access: z.enum(["read", "write"]).default("read"),
+        })).max(PATHS_MAX).optional()
+          .describe("Files and directories outside of the working directory that it may use"),
         outside_sandbox: z.boolean().optional()
           .describe("Run with all rights of the person, network included"),
         reason: z.string().min(1).max(REASON_MAX).optional()
           .describe("Why the command needs that, for the person"),
       }).refine((args) => accessWords(args) === undefined || args.reason !== undefined, {
-        error: "reason is required with network and outside_sandbox",
+        error: "reason is required with network, paths and outside_sandbox",
       }),
       prepare: async (
         { command, timeout_s, reason, background, ...access },
@@ -241,7 +256,13 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
         session_id,
       ): Promise<Command> => {
         const sandbox = await parts.sandbox();
-        const asked = stillNeeded(access, sandbox.kind !== "none", parts.network());
+        const needed = stillNeeded(
+          access,
+          sandbox.kind !== "none",
+          await parts.network(session_id),
+        );
+        const paths = await parts.asked(session_id, needed.paths ?? []);
+        const asked = { ...needed, paths: paths.length > 0 ? paths : undefined };
         const { grants: granted = [] } = await parts.granted(session_id);
         return {
           command,
@@ -258,6 +279,13 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
         named(accessWords(args) === undefined ? "run_command" : "run_command,", args),
       asks_in_auto: (args) => accessWords(args) !== undefined,
       beyond: accessWords,
+      risk: ({ paths = [] }: Command) =>
+        paths.filter(({ access }) => access === "write")
+          .map(({ path }) => laterFile(path, parts.home)).find((later) => later !== undefined),
+      async held({ network, outside_sandbox }, session_id) {
+        if (outside_sandbox) return undefined;
+        return heldText(await parts.sandbox(), network === true || await parts.network(session_id));
+      },
       run: (args: Command, scope) =>
         args.background ? parts.startInBackground(args, scope) : execute(parts, args, scope),
     }),
@@ -267,6 +295,7 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
       description: "Writes a file and creates its directories; replaces an existing file.",
       access: "write",
       locate: locate_to_write,
+      stays: always,
       input: z.strictObject({ path: path(), content: z.string() }),
       describe: ({ path, content }) => `write ${path} (${content.length} characters)`,
       risk: ({ path }, workdir) => riskOf([path], workdir, parts.home),
@@ -275,6 +304,16 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
     }),
   ];
   return [...own, ...more].sort((a, b) => a.spec.name < b.spec.name ? -1 : 1);
+}
+
+/** Whether commands can reach nothing but the session's directories and allowed hosts. */
+export async function isConfined(
+  { sandbox, network }: Pick<ToolParts, "sandbox" | "network">,
+  granted: readonly Grant[],
+  session_id: string,
+): Promise<boolean> {
+  return granted.length === 0 && !await network(session_id) &&
+    (await sandbox()).kind === "bubblewrap";
 }
 
 /** Describes a step of a patch. */

@@ -1,18 +1,18 @@
 /** A command's network access through the proxy to allowed hosts, as the tools see it. */
 import type { ScopeProxy } from "../jail/sandbox.ts";
-import type { Destination } from "../net/allowed_hosts.ts";
+import type { Wanted } from "../net/allowed_hosts.ts";
 import type { HostAnswer, WaitForPerson } from "../net/command_proxy.ts";
 
 /** Decides about a host for a command. `allowed`: whether the list allows it. */
 export type DecideHost = (
-  to: Destination,
+  to: Wanted,
   allowed: boolean,
   wait: WaitForPerson,
 ) => Promise<HostAnswer>;
 
 /** Decides for a tool's call. @param wait waits for the person; undefined if nobody can be asked */
 export type MayConnect = (
-  to: Destination,
+  to: Wanted,
   allowed: boolean,
   wait: WaitForPerson | undefined,
 ) => Promise<HostAnswer>;

@@ -57,6 +57,7 @@ export function makeCore(parts: CoreParts): Core {
     config,
     hub: () => hub,
     features,
+    svc_home: paths.home,
     runtime_dir: paths.runtime_dir,
     spaces: paths.spaces,
     home: realHome(env),
@@ -178,6 +179,9 @@ export function makeCore(parts: CoreParts): Core {
     background,
     space: jail.space,
     granted: jail.granted,
+    networkOf: jail.networkOf,
+    asked: jail.asked,
+    opened: jail.opened,
     wayOut: jail.wayOut,
     writable: jail.writable,
     async watchWrites(session) {

@@ -1,6 +1,7 @@
 /** Sandboxes and file tool units for a daemon's work. */
-import { join } from "@std/path";
+import { dirname, join } from "@std/path";
 import { Opener } from "../base/lazy.ts";
+import type { ToolParts } from "../agent/tool.ts";
 import type { DecideHost, WayOut } from "../agent/way_out.ts";
 import type { Config } from "../config/config.ts";
 import type { Granted, Sandbox, SandboxScope } from "../jail/sandbox.ts";
@@ -12,9 +13,9 @@ import { ensurePrivateDir } from "../os/files.ts";
 import type { Log } from "../os/log.ts";
 import { isWithin } from "../os/paths.ts";
 import { removeTree } from "../os/remove_tree.ts";
-import { messageOf } from "../protocol/errors.ts";
+import { messageOf, SvcError } from "../protocol/errors.ts";
 import type { AddedRoot } from "../jail/added_directories.ts";
-import { usableAdded } from "../session/usable_added.ts";
+import { isStill, usableAdded } from "../session/usable_added.ts";
 import type { Hub } from "../session/hub.ts";
 import type { SessionState } from "../session/session_state.ts";
 import type { OpenFeatures } from "../verbs/feature.ts";
@@ -25,12 +26,15 @@ import type { WaysOut } from "./way_out.ts";
 /** Idle time before a unit is closed. */
 const UNIT_IDLE_MS = 30_000;
 
+type NetworkOf = Pick<SessionState, "network" | "trust">;
 type AddedTo = Pick<SessionState, "workdir" | "added_dirs">;
 
 interface JailParts {
   config(): Config;
   hub(): Hub;
   features(): OpenFeatures;
+  /** SVC_HOME. */
+  svc_home: string;
   /** Directory of the daemon's own files, hidden from tools. */
   runtime_dir: string;
   /** Directory for files that outlive a command. */
@@ -52,11 +56,16 @@ export class Jail implements Disposable {
   readonly #units: Opener<UnitPool>;
   readonly #loaded = new Opener(async () => {
     const { Sandboxes } = await import("./sandboxes.ts");
-    const { config, login } = this.#parts;
+    const { config, login, svc_home, runtime_dir } = this.#parts;
     // Commands have the same programs from the first one on.
     await login.ready;
     const { path } = login;
-    return this.#sandboxes = new Sandboxes({ config, path, writable: this.writable });
+    return this.#sandboxes = new Sandboxes({
+      config,
+      path,
+      writable: this.writable,
+      closed: [svc_home, runtime_dir],
+    });
   });
 
   readonly #spaces = new Opener(() => this.#openSpaces());
@@ -65,7 +74,8 @@ export class Jail implements Disposable {
     const { config, spaces, ports } = this.#parts;
     ensurePrivateDir(spaces);
     const directory = join(spaces, "proxies");
-    return new WaysOut({ config, sandbox: this.sandbox, directory, ports });
+    const { sandbox, writable, networkOf } = this;
+    return new WaysOut({ config, networkOf, sandbox, writable, directory, ports });
   });
 
   constructor(parts: JailParts) {
@@ -128,11 +138,50 @@ export class Jail implements Disposable {
     usableAdded(added_dirs, workdir)
       .map((it) => ({ ...it, hidden: this.hidden(it.path).filter((path) => path !== it.path) }));
 
+  /** As {@linkcode ToolParts.asked}. */
+  readonly asked: ToolParts["asked"] = async (session_id, paths) => {
+    if (paths.length === 0) return [];
+    const { workdir, added_dirs } = (await this.#parts.hub().get(session_id)).state;
+    const { askedPaths } = await import("../session/added_dirs.ts");
+    const { svc_home: home, home: person_home } = this.#parts;
+    const added = usableAdded(added_dirs, workdir);
+    const asked = await askedPaths(paths, added, { workdir, home, person_home });
+    for (const { path } of asked) {
+      if (!this.hidden(path).some((hidden) => isWithin(path, hidden))) continue;
+      throw new SvcError(
+        "validation",
+        `cannot ask for ${path}: svc or another session works there`,
+      );
+    }
+    return asked;
+  };
+
+  /** As {@linkcode ToolParts.opened}. */
+  readonly opened: ToolParts["opened"] = (paths) =>
+    paths.map((it) => {
+      if (isStill(it.path, { files: true })) return { ...it, hidden: this.hidden(it.path) };
+      throw new SvcError(
+        "conflict",
+        `${it.path} is not there, is no file or directory, or has changed`,
+        {
+          hint: `to make a file, ask for its directory, ${dirname(it.path)}, with access "write"`,
+        },
+      );
+    });
+
   readonly scope = (workdir: string): SandboxScope => ({
     workdir,
     hidden: this.hidden(workdir),
     network: this.#parts.config().sandbox.network === true,
   });
+
+  /** What commands of a session reach: nothing, allowed hosts or all. */
+  readonly networkOf = ({ network, trust }: NetworkOf): boolean | "allowed" =>
+    network === undefined || trust !== "trusted"
+      ? this.#parts.config().sandbox.network
+      : network === "allowed"
+      ? network
+      : network === "on";
 
   /** Directories for a session's commands; undefined without a sandbox. */
   readonly space = async (session_id: string): Promise<CommandSpace | undefined> => {
@@ -145,12 +194,14 @@ export class Jail implements Disposable {
 
   /** What `[sandbox]` grants the person and their sessions; nothing to work for others. */
   readonly granted = async (session_id?: string): Promise<Granted> => {
-    const { env, grant: grants } = this.#parts.config().sandbox;
+    const { env, grant: grants, git_credentials, ...own } = this.#parts.config().sandbox;
     const session = session_id && await this.#parts.hub().get(session_id);
     if (session && session.state.trust !== "trusted") return {};
-    if (env.length === 0) return { grants };
+    const network = session ? this.networkOf(session.state) : own.network;
+    const git_hosts = network === "allowed" ? git_credentials : [];
+    if (env.length === 0) return { grants, git_hosts };
     const { grantedVariables } = await import("../jail/granted_variables.ts");
-    return { env: grantedVariables(env, Deno.env.toObject()), grants };
+    return { env: grantedVariables(env, Deno.env.toObject()), grants, git_hosts };
   };
 
   /** The part of the checkout around a directory that commands of the person's sessions may see. */
@@ -172,8 +223,8 @@ export class Jail implements Disposable {
     session_id: string,
     decide?: DecideHost,
   ): Promise<WayOut | undefined> => {
-    if (this.#parts.config().sandbox.network !== "allowed") return undefined;
     const { state } = await this.#parts.hub().get(session_id);
+    if (this.networkOf(state) !== "allowed") return undefined;
     return await (await this.#ways_out.get()).open(state, decide);
   };
 

@@ -11,6 +11,8 @@ interface SandboxesParts {
   path: string | undefined;
   /** Real paths that sessions can write. */
   writable(): string[];
+  /** Directories of the daemon's that no command may see, wherever it works. */
+  closed: readonly string[];
 }
 
 /** The sandbox of commands, and one that confines nothing, created lazily. */
@@ -23,14 +25,14 @@ export class Sandboxes implements Disposable {
   readonly #limits: SessionLimits | undefined;
   #found: Sandbox | undefined;
 
-  constructor({ config, path, writable }: SandboxesParts) {
+  constructor({ config, path, writable, closed }: SandboxesParts) {
     const inherited = Deno.env.toObject();
     const environment = path === undefined ? inherited : { ...inherited, PATH: path };
     this.isShown = shownTo(environment);
     const limits = () => config().sandbox;
     this.#limits = openSessionLimits({ limits, writable });
     const detect = (shell: Config["sandbox"]["shell"]) =>
-      detectSandbox(shell, environment, limits, writable, this.#limits);
+      detectSandbox(shell, environment, limits, writable, this.#limits, closed);
     this.confined = new Opener(async () => this.#found = await detect(limits().shell));
     this.unconfined = new Opener(() => detect("none"));
   }

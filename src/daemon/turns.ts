@@ -27,10 +27,12 @@ export async function openTurns(
     units: await host.units(),
     sandbox,
     unconfined: host.unconfined,
-    network: () => config().sandbox.network === true,
+    network: async (session_id) => host.networkOf((await hub.get(session_id)).state) === true,
     wayOut: host.wayOut,
     space: host.space,
     granted: host.granted,
+    asked: host.asked,
+    opened: host.opened,
     home: realHome(env),
     own_port: () => host.discovery()?.port ?? 0,
     async egress(session_id) {

@@ -27,7 +27,9 @@ async function withWays(
   try {
     const ways = new WaysOut({
       config: () => config,
+      networkOf: () => config.sandbox.network,
       sandbox: () => Promise.resolve({ forwards: true } as Sandbox),
+      writable: () => [],
       directory,
       ports: () => [],
     });
@@ -37,11 +39,13 @@ async function withWays(
   }
 }
 
+/** A session of a person. */
+const OWN = { trust: "trusted" as Trust, title: "" };
+
 /** Whether the list allows a host to a command. */
 async function allows(ways: WaysOut, workdir: string, host: string): Promise<boolean | undefined> {
   let seen: boolean | undefined;
-  const trust: Trust = "trusted";
-  await using way_out = await ways.open({ workdir, trust }, (_to, allowed) => {
+  await using way_out = await ways.open({ workdir, ...OWN }, (_to, allowed) => {
     seen = allowed;
     return Promise.resolve({ allow: false });
   });
@@ -82,18 +86,39 @@ Deno.test(
 );
 
 Deno.test(
-  { name: "loopback is reached without the proxy, unless an entry names it", ignore },
+  {
+    name:
+      "loopback is reached without the proxy, unless an entry names a port that no command can open",
+    ignore,
+  },
   async () => {
     const direct = async (allowed_hosts: string[]) => {
       let found: readonly string[] = [];
       await withWays({ allowed_hosts }, async (ways, workdir) => {
-        await using way_out = await ways.open({ workdir, trust: "trusted" });
+        await using way_out = await ways.open({ workdir, ...OWN });
         found = way_out!.proxy.direct;
       });
       return found;
     };
     assertEquals(await direct([]), ["localhost", "127.0.0.1", "::1"]);
-    assertEquals(await direct(["localhost:4873"]), ["127.0.0.1", "::1"]);
+    // A port that its own loopback has as well.
+    assertEquals(await direct(["localhost:4873"]), ["localhost", "127.0.0.1", "::1"]);
+    assertEquals(await direct(["localhost:873"]), ["127.0.0.1", "::1"]);
+  },
+);
+
+Deno.test(
+  { name: "only a person's own sessions are led to their git credentials", ignore },
+  async () => {
+    await withWays({ git_credentials: ["a.example"] }, async (ways, workdir) => {
+      const led = async (session: { trust: Trust; title: string }) => {
+        await using way_out = await ways.open({ workdir, ...session });
+        return way_out!.proxy.git?.length ?? 0;
+      };
+      assertEquals(await led(OWN) > 0, true);
+      assertEquals(await led({ trust: "untrusted", title: "" }), 0);
+      assertEquals(await led({ trust: "trusted", title: `task t-${"0".repeat(26)}` }), 0);
+    });
   },
 );
 
@@ -106,7 +131,7 @@ Deno.test(
     await withWays(set, async (ways, workdir, _directory, sandbox) => {
       Deno.writeTextFileSync(`${workdir}/package.json`, "");
       const seen: boolean[] = [];
-      await using way_out = await ways.open({ workdir, trust: "trusted" }, (_to, allowed) => {
+      await using way_out = await ways.open({ workdir, ...OWN }, (_to, allowed) => {
         seen.push(allowed);
         return Promise.resolve({ allow: allowed && seen.length === 1 });
       });
@@ -140,13 +165,18 @@ Deno.test({
   ignore,
 }, async () => {
   await withWays({}, async (ways, workdir, directory) => {
-    const first = await ways.open({ workdir, trust: "trusted" });
-    const second = await ways.open({ workdir, trust: "trusted" });
+    const first = await ways.open({ workdir, ...OWN });
+    const second = await ways.open({ workdir, ...OWN });
     const names = () => [...Deno.readDirSync(directory)].length;
     assertEquals([names(), Deno.statSync(directory).mode! & 0o777], [2, 0o700]);
     await first![Symbol.asyncDispose]();
     assertEquals(names(), 1);
-    const parts = { config: () => ({}) as Config, ports: () => [] };
+    const parts = {
+      config: () => ({}) as Config,
+      networkOf: () => false,
+      writable: () => [],
+      ports: () => [],
+    };
     new WaysOut({ ...parts, directory, sandbox: () => Promise.reject(new Error("unused")) });
     assertEquals(names(), 0);
     await second![Symbol.asyncDispose]();
@@ -157,7 +187,7 @@ Deno.test(
   { name: "a path that is too long for a socket is an error that says what to do", ignore },
   async () => {
     await withWays({}, async (ways, workdir) => {
-      const opening = () => ways.open({ workdir, trust: "trusted" });
+      const opening = () => ways.open({ workdir, ...OWN });
       const error = await assertRejects(opening, SvcError, "cannot open a network proxy");
       assertEquals(error.hint?.includes("SVC_HOME"), true);
     }, "p".repeat(120));

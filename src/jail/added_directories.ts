@@ -1,4 +1,4 @@
-/** The directories besides the workdir that a session's calls may use. */
+/** The directories besides the workdir that a session's calls may use, and paths of one command. */
 import type { AddedDirectory } from "../protocol/added_directory.ts";
 import { isWithin } from "../os/paths.ts";
 import type { Argument } from "../os/passing.ts";
@@ -6,7 +6,7 @@ import type { Binder } from "./binder.ts";
 import { type Cover, directoriesAbove } from "./covers.ts";
 import { readOnlyIn } from "./later_files.ts";
 
-/** A directory that a call may use, with what it must not see there. */
+/** A place that a call may use, with what it must not see there. A file only for a command. */
 export interface AddedRoot extends AddedDirectory {
   /** Absolute real paths; never the directory itself. */
   hidden: readonly string[];
@@ -36,15 +36,21 @@ interface AddedMounts {
   cutOff(socket: string): Argument[];
 }
 
-/** Returns bwrap arguments that show added directories under the rules of the workdir. */
+/**
+ * Returns bwrap arguments that show added directories under the rules of the workdir, and files. One
+ * in another has its own access.
+ */
 export function addedMounts(
   added: readonly AddedRoot[],
   { home, programs, binder, holds, read_only, git_read_only, ...parts }: AddedMounts,
 ): Argument[] {
-  return added.flatMap(({ path: root, access, hidden }) => {
+  const outer_first = [...added].sort((a, b) => a.path.length - b.path.length);
+  return outer_first.flatMap(({ path: root, access, hidden }) => {
+    const kind = binder.kind(root);
     // Without it, the command just does not see the directory.
-    if (binder.kind(root) !== "directory") return [];
+    if (kind === undefined) return [];
     const mode = access === "read" || read_only ? "ro" : undefined;
+    if (kind === "file") return binder.bind(root, mode);
     const covers = parts.covers(hidden.filter((path) => path !== root), root);
     return [
       ...binder.bind(root, mode),

@@ -3,11 +3,15 @@ import { type Programs, withSystem } from "./toolchains.ts";
 /** Returns variables that control behaviour and reveal nothing about the person. */
 export function commandEnvironment(
   environment: Record<string, string>,
-  { shell, home, workdir, programs }: {
+  { shell, home, workdir, programs, git = [], last = [] }: {
     shell: string;
     home: string;
     workdir: string;
     programs?: Programs;
+    /** More settings of git. */
+    git?: readonly (readonly [key: string, value: string])[];
+    /** At the end of the PATH. */
+    last?: readonly string[];
   },
 ): Record<string, string> {
   const chosen: Record<string, string> = {};
@@ -16,7 +20,7 @@ export function commandEnvironment(
   }
   return {
     ...chosen,
-    ...commandPath(programs?.path ?? chosen.PATH),
+    ...commandPath(programs?.path ?? chosen.PATH, last),
     ...(programs?.rustup_home === undefined ? {} : { RUSTUP_HOME: programs.rustup_home }),
     HOME: home,
     PWD: workdir,
@@ -27,16 +31,26 @@ export function commandEnvironment(
     GIT_PAGER: "cat",
     GIT_TERMINAL_PROMPT: "0",
     // Commands cannot write a repository's configuration, as creating a branch would.
-    GIT_CONFIG_COUNT: "1",
-    GIT_CONFIG_KEY_0: "branch.autoSetupMerge",
-    GIT_CONFIG_VALUE_0: "false",
+    ...gitConfig([["branch.autoSetupMerge", "false"], ...git]),
   };
 }
 
+function gitConfig(
+  settings: readonly (readonly [key: string, value: string])[],
+): Record<string, string> {
+  return Object.fromEntries([
+    ["GIT_CONFIG_COUNT", String(settings.length)],
+    ...settings.flatMap(([key, value], n) => [
+      [`GIT_CONFIG_KEY_${n}`, key],
+      [`GIT_CONFIG_VALUE_${n}`, value],
+    ]),
+  ]);
+}
+
 /** On Windows, the system finds its own programs. */
-function commandPath(path = ""): Record<string, string> {
+function commandPath(path = "", last: readonly string[]): Record<string, string> {
   if (Deno.build.os === "windows") return {};
-  return { PATH: withSystem(path || "/usr/local/bin") };
+  return { PATH: [withSystem(path || "/usr/local/bin"), ...last].join(":") };
 }
 
 const PASSED = new Set([

@@ -33,7 +33,8 @@ export function readFrom(path: string): string {
 const LEFT = `
 svc_left() {
   left=
-  for dir in /proc/[0-9]*; do
+  svc_dirs
+  for dir in $dirs; do
     pid=\${dir#/proc/}
     case $pid in 1 | $$ | $PPID) continue ;; esac
     { read -r stat <"$dir/stat"; } 2>/dev/null || continue
@@ -60,15 +61,37 @@ set -- \${stat##*\\) }
 group=$3
 `;
 
+/** All that is left is below this shell's parent, whose first child is the guard. */
+const BELOW_PARENT = `svc_below() {
+  children=
+  { read -r children <"/proc/$1/task/$1/children"; } 2>/dev/null
+  for child in $children; do
+    [ -n "$guard" ] || { guard=$child; continue; }
+    dirs="$dirs /proc/$child"
+    svc_below "$child"
+  done
+}
+svc_dirs() { guard= dirs=; svc_below "$PPID"; }
+`;
+const EVERYWHERE = `svc_dirs() { dirs='/proc/[0-9]*'; }
+`;
+
+/** Whether a command sees no other processes, or its parent is given what it leaves behind. */
+export type Company = "alone" | "reaped" | "none";
+
+const COMPANY: Readonly<Record<Company, string>> = {
+  alone: EVERYWHERE,
+  reaped: BELOW_PARENT,
+  none: OWN_GROUP + EVERYWHERE,
+};
+
 /**
  * Returns a line that runs another in its own shell, then names the processes that are left. They
  * end with it.
- *
- * @param options.alone whether the command sees no other processes
  */
 export function namingLeft(
   line: string,
-  { shell, alone }: { shell: string; alone: boolean },
+  { shell, company }: { shell: string; company: Company },
 ): string {
   // The outer shell leaves signals to the line. Its own message about a signalled line is not
   // wanted.
@@ -78,6 +101,6 @@ ${shellQuote(shell)} -c ${shellQuote(line)} "$0" "$@" 2>&9 9>&-
 code=$?
 [ -z "$asked" ] || exit "$code"
 group=
-${alone ? "" : OWN_GROUP}${LEFT}exit "$code"
+${COMPANY[company]}${LEFT}exit "$code"
 `;
 }

@@ -1,7 +1,7 @@
 /**
  * Connects a command without network to a proxy outside: a program of 1 KB that listens on the
  * command's own loopback, forwards each connection to a Unix socket, and then becomes the command's
- * shell. It has no rights; the proxy decides.
+ * shell, or the program for the next port. It has no rights; the proxy decides.
  *
  * Built here because no suitable program is sure to be installed, and starting one like svc for
  * each command takes 60 ms and 60 MB.
@@ -14,14 +14,24 @@ export const PROXY_PORT = 3128;
 export const PROXY_SOCKET = "/run/svc-proxy";
 export const FORWARDER = "/run/svc-forward";
 
+/** Returns the paths in the sandbox for a port of the machine. */
+export function portPaths(port: number): { socket: string; program: string } {
+  return { socket: `/run/svc-port-${port}`, program: `${FORWARDER}-${port}` };
+}
+
 /** Returns the variables by which programs find the proxy, except for the `direct` hosts. */
-export function proxyEnvironment(direct: readonly string[]): Record<string, string> {
-  const http = `http://127.0.0.1:${PROXY_PORT}`;
+export function proxyEnvironment(
+  direct: readonly string[],
+  port = PROXY_PORT,
+): Record<string, string> {
+  const http = `http://127.0.0.1:${port}`;
+  const java = ["http", "https"]
+    .map((scheme) => `-D${scheme}.proxyHost=127.0.0.1 -D${scheme}.proxyPort=${port}`).join(" ");
   const variables = {
     HTTP_PROXY: http,
     HTTPS_PROXY: http,
     // Only the proxy can resolve names.
-    ALL_PROXY: `socks5h://127.0.0.1:${PROXY_PORT}`,
+    ALL_PROXY: `socks5h://127.0.0.1:${port}`,
     NO_PROXY: direct.join(","),
   };
   return {
@@ -31,11 +41,15 @@ export function proxyEnvironment(direct: readonly string[]): Record<string, stri
     ),
     // Without it, Node's own fetch ignores these variables.
     NODE_USE_ENV_PROXY: "1",
+    // Java ignores them. It reaches its own loopback directly by itself.
+    GRADLE_OPTS: java,
+    MAVEN_OPTS: `${java} -Daether.connector.http.useSystemProperties=true`,
   };
 }
 
 const BUFFER_BYTES = 16 * 1024;
 const [AF_UNIX, AF_INET, STREAM, CLOEXEC] = [1, 2, 1, 0o2000000];
+const [SOL_SOCKET, SO_REUSEADDR] = [1, 2];
 const [SIGCHLD, RLIMIT_NPROC, BACKLOG] = [17, 6, 4096];
 /** Gives a new process the parent of its maker. */
 const CLONE_PARENT = 0x8000;
@@ -49,14 +63,16 @@ const PROBLEM = "svc: the command did not start: there was no process, port or s
  * Builds the program.
  *
  * @param options.max_processes the limit it shares with the command; 0 for none
+ * @param options.socket where it forwards connections to
+ * @param options.optional whether the command starts without it if its port is taken
  * @returns `undefined` for an unsupported machine
  */
 export function forwarder(
   arch = Deno.build.arch,
-  { port = PROXY_PORT, max_processes = 0 } = {},
+  { port = PROXY_PORT, max_processes = 0, socket = PROXY_SOCKET, optional = false } = {},
 ): Uint8Array<ArrayBuffer> | undefined {
   if (!writesFor(arch)) return undefined;
-  const path = new TextEncoder().encode(PROXY_SOCKET);
+  const path = new TextEncoder().encode(socket);
   const inside = new Uint8Array([AF_INET, 0, port >> 8, port & 0xff, 127, 0, 0, 1, ...zeros(8)]);
   const outside = new Uint8Array([AF_UNIX, 0, ...path, 0]);
   const problem = new TextEncoder().encode(PROBLEM);
@@ -65,12 +81,16 @@ export function forwarder(
     .data("inside", inside)
     .data("outside", outside)
     .data("problem", problem)
+    .data("on", new Uint8Array([1, 0, 0, 0]))
     .data("limit", new Uint8Array(limit.buffer))
     // struct sigaction with SIG_IGN: the kernel then reaps children itself.
     .data("ignored", new Uint8Array([1, ...zeros(31)]))
     .data("pause", new Uint8Array([...zeros(8), ...[0x80, 0x96, 0x98, 0, 0, 0, 0, 0]])) // 10 ms
     .call("socket", AF_INET, STREAM | CLOEXEC, 0).jump("failed", "negative").keep("a")
-    .call("bind", "a", { data: "inside" }, inside.length).jump("failed", "negative")
+    // In a shared network, connections of an earlier command may not have quite ended.
+    .call("setsockopt", "a", SOL_SOCKET, SO_REUSEADDR, { data: "on" }, 4)
+    .call("bind", "a", { data: "inside" }, inside.length)
+    .jump(optional ? "become" : "failed", "negative")
     .call("listen", "a", BACKLOG).jump("failed", "negative");
   // Not its own child: a program that waits for all its children would never end.
   fork(program, CLONE_PARENT).jump("serve", "zero").jump("become", "positive");

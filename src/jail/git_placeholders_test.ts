@@ -1,4 +1,5 @@
 import { assert, assertEquals } from "@std/assert";
+import { delay } from "@std/async";
 import { join } from "@std/path";
 import { granted } from "../../tests/support/permissions.ts";
 import { hold, letGo } from "./git_placeholders.ts";
@@ -9,9 +10,12 @@ const ignore = !granted("read", "write");
 const WATCH = `
 self.onmessage = ({ data: path }) => {
   const seen = new Set();
+  let begun = false;
   while (!seen.has("end")) {
     try {
       seen.add(Deno.readTextFileSync(path));
+      if (!begun) self.postMessage("begun");
+      begun = true;
     } catch { /* it is not there */ }
   }
   self.postMessage([...seen]);
@@ -34,14 +38,19 @@ Deno.test({
     });
     try {
       assertEquals(await said(worker), "ready");
-      const seen = said(worker);
+      let begun = false;
+      const first = said(worker).then(() => begun = true);
       worker.postMessage(path);
-      for (let n = 0; n < 1_000; n++) {
+      // On a busy machine it may not have looked yet.
+      for (let n = 0; n < 1_000 || !begun; n++) {
+        if (n % 100 === 0) await delay(0);
         const holds: string[] = [];
         assert(hold(dir, "commondir", holds));
         letGo(holds);
       }
       assertEquals([...Deno.readDirSync(dir)], [], "nothing is left over");
+      await first;
+      const seen = said(worker);
       Deno.writeTextFileSync(`${path}.end`, "end");
       Deno.renameSync(`${path}.end`, path);
       assertEquals((await seen as string[]).sort(), [".\n", "end"]);

@@ -1,6 +1,6 @@
 /**
  * Finds the git directory of a checkout outside of the working directory: for a linked worktree, a
- * submodule, or a directory below the top of its repository.
+ * submodule, a git directory elsewhere, or a directory below the top of its repository.
  *
  * A command or the checkout's author may have written the pointer file. So it counts only if the
  * git directory names this checkout too; only someone who can read it could write that.
@@ -75,7 +75,7 @@ function linkedFrom(
 ): GitOutside | undefined {
   const target = pointedTo(binder.text(git, POINTER_MAX) ?? "", root);
   if (target === undefined || binder.kind(target) !== "directory") return undefined;
-  return worktreeOf(target, git, binder) ?? submoduleOf(target, root, binder);
+  return worktreeOf(target, git, binder) ?? separateOf(target, root, binder);
 }
 
 /** `<common>/worktrees/<name>` whose `gitdir` names the `.git` file. */
@@ -95,19 +95,18 @@ function worktreeOf(
   return { directory: common, tree: target };
 }
 
-/** `<above>/.git/modules/<name>` whose configuration names a checkout below `<above>`. */
-function submoduleOf(
+/** A git directory whose `core.worktree` names the checkout, as git sets it for a submodule. */
+function separateOf(
   target: string,
   root: string,
   binder: GitSearch["binder"],
 ): GitOutside | undefined {
-  const at = target.indexOf("/.git/modules/");
-  if (at < 0 || root === target.slice(0, at) || !isWithin(root, target.slice(0, at))) {
-    return undefined;
-  }
   const config = binder.text(join(target, "config"), CONFIG_MAX);
   const [, worktree] = config?.match(/^\s*worktree\s*=\s*"?([^"\n]+?)"?\s*$/m) ?? [];
   if (worktree === undefined || resolved(target, worktree) !== root) return undefined;
+  if (binder.kind(join(target, "objects")) !== "directory") return undefined;
+  // Objects and branches are elsewhere.
+  if (binder.kind(join(target, "commondir")) !== undefined) return undefined;
   return { directory: target };
 }
 

@@ -65,3 +65,18 @@ export function grantHints(
         `[sandbox] grant = ${value} in daemon.toml]`;
     });
 }
+
+/** Git has no login, and nobody to ask. */
+const NO_LOGIN =
+  /could not read (?:Username|Password) for 'https?:\/\/(?:[^@'/]*@)?([^'/]+)[^'\n]*'/;
+
+/** Returns a note for a git that had no credential, on how the person could let it use theirs. */
+export function gitHint(output: string): string[] {
+  const [, host] = NO_LOGIN.exec(output) ?? [];
+  if (host === undefined) return [];
+  return [
+    `[git has no credential for ${host} in the sandbox; the person can let it use theirs: ` +
+    `"${host}" in git_credentials, and network = "allowed", under [sandbox] in daemon.toml. It ` +
+    `then works at https://${host}/ without a user name, and without network: true]`,
+  ];
+}

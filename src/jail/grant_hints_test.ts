@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { grantHints } from "./grant_hints.ts";
+import { gitHint, grantHints } from "./grant_hints.ts";
 import { type Grant, GRANTS } from "./grants.ts";
 
 const hinted = (output: string) =>
@@ -67,4 +67,17 @@ Deno.test("a hint keeps what is granted, and comes only for what the machine has
   ]);
   assertEquals(grantHints(output, [], ["docker"]), []);
   assertEquals(grantHints(output, ["ssh-agent"], ["ssh-agent"]), []);
+});
+
+Deno.test("a git that has no login names the host where it could have the person's", () => {
+  const named = (output: string) =>
+    gitHint(output).map((note) => /no credential for (\S+) in/.exec(note)![1]);
+  const said = [
+    "fatal: could not read Username for 'https://github.com': terminal prompts disabled",
+    "fatal: could not read Password for 'https://me@git.example.org:8443': No such device or address",
+    "fatal: could not read Username for 'https://github.com/me/project': Device not configured",
+  ];
+  assertEquals(said.map(named), [["github.com"], ["git.example.org:8443"], ["github.com"]]);
+  assertEquals(named("fatal: could not read Username for 'ssh://a': x"), []);
+  assertEquals(named("fatal: Authentication failed for 'https://github.com/a/b/'"), []);
 });

@@ -38,6 +38,16 @@ export function grantsText(grants: readonly Grant[], there: readonly Grant[]): s
   ).join("; ");
 }
 
+/** Says for the model where git may use the person's credentials. */
+export function gitText(hosts: readonly string[]): string {
+  return `the person's credentials for git at ${
+    hosts.join(", ")
+  }: git reaches these hosts through ` +
+    "svc, which adds the credential; the person is asked about each repository that is pushed to. " +
+    "Leave remotes as they are: addresses such as http://HOST.git.svc.invalid/ in git's output " +
+    "stand for https://HOST/";
+}
+
 /** Says which grants a command has, for the person who is asked about it; undefined without any. */
 export function grantedWords(grants: readonly Grant[] = []): string | undefined {
   return grants.length === 0 ? undefined : `with ${grants.join(", ")} granted`;

@@ -28,6 +28,11 @@ interface Emitter {
   copy(into: Variable, from: Variable): number[];
   add(into: Variable): number[];
   subtract(from: Variable): number[];
+  set(into: Variable, value: number): number[];
+  /** Reads 64 bits of memory; `offset` is a multiple of 8, up to 120. */
+  load(into: Variable, from: Variable, offset: number): number[];
+  /** Adds a number up to 4095. */
+  increase(into: Variable, amount: number): number[];
   /** Jumps `distance` bytes from the start of the instruction. */
   jump(when: When, distance: number): number[];
 }
@@ -40,8 +45,8 @@ const u32 = (value: number): number[] => [0, 8, 16, 24].map((shift) => (value >>
 
 /** rbx, rbp, r12 to r14; r9 and r15 keep the arguments. System calls preserve all of them. */
 const X86: Readonly<Record<Variable, number>> = { a: 3, b: 5, count: 12, at: 13, buffer: 14 };
-/** rdi, rsi, rdx, r10 */
-const X86_ARGUMENTS = [7, 6, 2, 10];
+/** rdi, rsi, rdx, r10, r8 */
+const X86_ARGUMENTS = [7, 6, 2, 10, 8];
 const RAX = 0;
 
 /** mov into, from (64 bits). */
@@ -81,6 +86,17 @@ const x86: Emitter = {
   copy: (into, from) => x86Move(X86[into], X86[from]),
   add: (into) => x86Move(X86[into], RAX, 0x01),
   subtract: (from) => x86Move(X86[from], RAX, 0x29),
+  set: (into, value) => x86Set(X86[into], value),
+  load(into, from, offset) {
+    const [to, base] = [X86[into], X86[from]];
+    const rex = 0x48 | (to >= 8 ? 4 : 0) | (base >= 8 ? 1 : 0);
+    // As a base, the number of rsp and r12 means that another byte follows.
+    const indexed = (base & 7) === 4 ? [0x24] : [];
+    return [rex, 0x8b, 0x40 | ((to & 7) << 3) | (base & 7), ...indexed, offset];
+  },
+  increase: (into, amount) => [
+    ...[X86[into] >= 8 ? 0x49 : 0x48, 0x81, 0xc0 | (X86[into] & 7), ...u32(amount)],
+  ],
   jump(when, distance) {
     if (when === "always") return [0xe9, ...u32(distance - 5)];
     const test = [0x48, 0x85, 0xc0]; // test rax, rax
@@ -130,6 +146,12 @@ const arm: Emitter = {
   copy: (into, from) => armMove(ARM[into], ARM[from]),
   add: (into) => u32(0x8b000000 | (ARM[into] << 5) | ARM[into]), // add into, into, x0
   subtract: (from) => u32(0xcb000000 | (ARM[from] << 5) | ARM[from]), // sub from, from, x0
+  set: (into, value) => armSet(ARM[into], value),
+  // ldr into, [from, offset]
+  load: (into, from, offset) =>
+    u32(0xf9400000 | ((offset / 8) << 10) | (ARM[from] << 5) | ARM[into]),
+  // add into, into, amount
+  increase: (into, amount) => u32(0x91000000 | (amount << 10) | (ARM[into] << 5) | ARM[into]),
   jump(when, distance) {
     if (when === "always") return u32(0x14000000 | ((distance >> 2) & 0x03ffffff)); // b
     const code = { negative: 0x4, zero: 0x0, "not positive": 0xd, positive: 0xc }[when];
@@ -146,6 +168,7 @@ const X86_CALLS = {
   connect: 42,
   accept4: 288,
   shutdown: 48,
+  setsockopt: 54,
   bind: 49,
   listen: 50,
   clone: 56,
@@ -157,6 +180,13 @@ const X86_CALLS = {
   rt_sigaction: 13,
   close_range: 436,
   prlimit64: 302,
+  openat2: 437,
+  landlock_create_ruleset: 444,
+  landlock_add_rule: 445,
+  landlock_restrict_self: 446,
+  prctl: 157,
+  capset: 126,
+  seccomp: 317,
 };
 
 export type SystemCall = keyof typeof X86_CALLS;
@@ -178,6 +208,7 @@ const MACHINES: Partial<Record<typeof Deno.build.arch, Machine>> = {
       connect: 203,
       accept4: 242,
       shutdown: 210,
+      setsockopt: 208,
       bind: 200,
       listen: 201,
       clone: 220,
@@ -189,6 +220,13 @@ const MACHINES: Partial<Record<typeof Deno.build.arch, Machine>> = {
       rt_sigaction: 134,
       close_range: 436,
       prlimit64: 261,
+      openat2: 437,
+      landlock_create_ruleset: 444,
+      landlock_add_rule: 445,
+      landlock_restrict_self: 446,
+      prctl: 167,
+      capset: 91,
+      seccomp: 277,
     },
   },
 };
@@ -205,14 +243,29 @@ const HEADER_BYTES = 64 + 2 * 56;
 type Step =
   | { kind: "bytes"; bytes: number[] }
   | { kind: "call"; call: SystemCall; args: readonly Value[] }
+  | { kind: "set"; into: Variable; value: number | { data: string } }
   | { kind: "jump"; when: When; label: string }
   | { kind: "label"; name: string };
+
+/** Where data holds the address of other data, as 64 bits. */
+export interface Pointer {
+  at: number;
+  data: string;
+  /** How far into that data it points. Default: 0. */
+  offset?: number;
+}
+
+interface Data {
+  name: string;
+  bytes: Uint8Array;
+  pointers: readonly Pointer[];
+}
 
 /** Builds a program step by step. */
 export class Program {
   readonly #machine: Machine;
   readonly #steps: Step[] = [];
-  readonly #data: { name: string; bytes: Uint8Array }[] = [];
+  readonly #data: Data[] = [];
 
   /** @param buffer_bytes size of `buffer`; a multiple of 4096 */
   constructor(arch: typeof Deno.build.arch, buffer_bytes: number) {
@@ -222,8 +275,8 @@ export class Program {
     this.#bytes(machine.emit.begin(buffer_bytes));
   }
 
-  data(name: string, bytes: Uint8Array): this {
-    this.#data.push({ name, bytes });
+  data(name: string, bytes: Uint8Array, pointers: readonly Pointer[] = []): this {
+    this.#data.push({ name, bytes, pointers });
     return this;
   }
 
@@ -256,6 +309,21 @@ export class Program {
 
   subtract(from: Variable): this {
     return this.#bytes(this.#machine.emit.subtract(from));
+  }
+
+  /** Sets a variable to a number up to 32 bits, or to the address of data. */
+  set(into: Variable, value: number | { data: string }): this {
+    this.#steps.push({ kind: "set", into, value });
+    return this;
+  }
+
+  /** Sets a variable to the 64 bits at an address that another one holds. */
+  load(into: Variable, from: Variable, offset = 0): this {
+    return this.#bytes(this.#machine.emit.load(into, from, offset));
+  }
+
+  increase(into: Variable, amount: number): this {
+    return this.#bytes(this.#machine.emit.increase(into, amount));
   }
 
   /** Jumps to a label, always or if the last result matches. */
@@ -296,7 +364,16 @@ export class Program {
       file.set(this.#encode(step, find), here);
       here += sizes[n];
     });
-    for (const { name, bytes } of this.#data) file.set(bytes, places.get(name)!);
+    const view = new DataView(file.buffer);
+    for (const { name, bytes, pointers } of this.#data) {
+      const place = places.get(name)!;
+      file.set(bytes, place);
+      for (const { at, data, offset = 0 } of pointers) {
+        const target = places.get(data);
+        if (target === undefined) throw new Error(`nothing is named ${data}`);
+        view.setBigUint64(place + at, BigInt(BASE + target + offset), true);
+      }
+    }
     return file;
   }
 
@@ -309,6 +386,11 @@ export class Program {
         const args = step.args.map((arg) => typeof arg === "object" ? find(arg.data) : arg);
         return emit.call(calls[step.call], args);
       }
+      case "set":
+        return emit.set(
+          step.into,
+          typeof step.value === "object" ? find(step.value.data) : step.value,
+        );
       case "jump":
         return emit.jump(step.when, find(step.label));
       case "label":

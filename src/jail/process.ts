@@ -7,6 +7,7 @@ import {
   askTree,
   type Descendants,
   descendantsOf,
+  endBelow,
   groupTree,
   guardedShell,
   killTree,
@@ -72,6 +73,7 @@ const KILL_GRACE_MS = 100;
  * @throws the signal's reason after an abort, once the processes are dead
  */
 export async function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
+  if (options.signal.aborted) options.argv.failed?.();
   options.signal.throwIfAborted();
   const started = performance.now();
   using limited = options.argv.limited?.();
@@ -111,6 +113,9 @@ export async function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
       if (stopped === undefined && jailed) {
         await within(signalInside(child.pid, "KILL", levels).catch(() => {}), LOOKUP_MS);
       }
+    }
+    if (end !== "exit" && options.argv.reaper !== undefined) {
+      await within(endBelow(child.pid).catch(() => {}), LOOKUP_MS);
     }
     if (end !== "exit" || !options.may_leave) await killTree(child.pid, outside).catch(() => {});
     if (end !== "exit") killOne(child);
@@ -188,18 +193,26 @@ function levelsOf(options: ProcessOptions): number {
 /** Wraps the program in a shell that merges its streams or guards it. */
 function wrapped(options: ProcessOptions, group: string | undefined): SandboxArgv {
   const { argv, merged = false, sandbox, lasts_s, input } = options;
+  const { reaper } = argv;
   if (!isGuarded(options) && !merged) return argv;
   const shell = isGuarded(options)
     ? guardedShell({
       merged,
       below: sandbox === "bubblewrap",
+      reaps: reaper !== undefined,
       lasts_s,
       input: input !== undefined,
       group,
     })
     : ["-c", 'exec "$@" 2>&1', "sh"];
   const first = input === undefined ? [] : [input];
-  return { ...argv, cmd: SHELL, args: [...shell, ...first, argv.cmd, ...argv.args] };
+  const args = [...shell, ...first, argv.cmd, ...argv.args];
+  if (reaper === undefined) return { ...argv, cmd: SHELL, args };
+  return {
+    ...argv,
+    cmd: SHELL,
+    args: ["-c", 'exec "/proc/self/fd/$0" "$@"', reaper, SHELL, ...args],
+  };
 }
 
 /**

@@ -1,11 +1,13 @@
 /**
- * Runs commands under bubblewrap, which shows only the system (read-only) and the workdir; or as
- * plain child processes without bubblewrap.
+ * Runs commands under bubblewrap, which shows only the system (read-only) and the workdir; under
+ * Landlock or macOS's Seatbelt, which hold less; or as plain child processes.
  */
 import { Turns } from "../base/turns.ts";
+import { KernelFiles } from "../os/kernel_files.ts";
 import { MemoryFiles } from "../os/memory_file.ts";
 import { absence, findOwn, type FoundProgram, isOwn } from "../os/own_programs.ts";
-import type { Argument } from "../os/passing.ts";
+import type { Argument, Passed } from "../os/passing.ts";
+import { realPathIfAny } from "../os/files.ts";
 import { isWithin } from "../os/paths.ts";
 import { firstFile, pathDirs } from "../os/which.ts";
 import type { AddedRoot } from "./added_directories.ts";
@@ -17,8 +19,12 @@ import type { CommandSpace } from "./command_space.ts";
 import type { GitAround, GitScope } from "./git_around.ts";
 import { type GrantedPlaces, grantedPlaces, variablesOutside } from "./granted_places.ts";
 import type { Grant } from "./grants.ts";
+import { landlockAbi } from "./landlock.ts";
+import { writesFor } from "./machine_code.ts";
 import type { SeenDirectory } from "./sandbox_alone.ts";
 import { bubblewrap } from "./sandbox_bubblewrap.ts";
+import { landlock } from "./sandbox_landlock.ts";
+import { SANDBOX_EXEC, seatbelt } from "./sandbox_seatbelt.ts";
 import { explained, type Refusal } from "./namespaces_refused.ts";
 import { isSystem, personalDirectories } from "./sandbox_mounts.ts";
 import { probed } from "./sandbox_probe.ts";
@@ -28,7 +34,7 @@ import { syscallFilter } from "./syscall_filter.ts";
 import { programsOf, realDirectory } from "./toolchains.ts";
 
 /** `[sandbox] shell` in `daemon.toml`. */
-export type ShellSandbox = "auto" | "bubblewrap" | "none";
+export type ShellSandbox = "auto" | "bubblewrap" | "landlock" | "seatbelt" | "none";
 
 /** What one command may see. */
 export interface SandboxScope extends GitScope {
@@ -45,6 +51,8 @@ export interface SandboxScope extends GitScope {
   network: boolean;
   /** All that a command without network can reach. Needs {@linkcode Sandbox.forwards}. */
   proxy?: ScopeProxy;
+  /** Whether a command without network is in the one that its session's commands share. */
+  shares_network?: boolean;
   /** Directories that outlive the command. */
   space?: CommandSpace;
   /** Whether it outlives the daemon, because an interruption would leave work half done. */
@@ -54,13 +62,20 @@ export interface SandboxScope extends GitScope {
 }
 
 /** What the person grants to a command. */
-export type Granted = Pick<SandboxScope, "env" | "grants">;
+export interface Granted extends Pick<SandboxScope, "env" | "grants"> {
+  /** Hosts at which its git may use their credentials. */
+  git_hosts?: readonly string[];
+}
 
 export interface ScopeProxy {
   /** A Unix socket outside of the sandbox. */
   path: string;
   /** Hosts on the command's own loopback, reached without the proxy. */
   direct: readonly string[];
+  /** Settings by which git finds the hosts where it may use the person's credentials. */
+  git?: readonly (readonly [key: string, value: string])[];
+  /** Ports of the machine that the command's own loopback has too, each with a socket's path. */
+  ports?: readonly { port: number; path: string }[];
 }
 
 /** A command line to spawn, with its whole environment. */
@@ -70,6 +85,8 @@ export interface SandboxArgv {
   args: Argument[];
   /** Nothing else is inherited. */
   env: Record<string, string>;
+  /** A program that becomes its arguments and is given what its children leave behind. */
+  reaper?: Passed;
   /** Windows: `args` is a complete command line and must not be quoted. */
   raw?: boolean;
   /** Prepares the shared limits for one start. */
@@ -81,11 +98,13 @@ export interface SandboxArgv {
 
 /** Builds the command to spawn. Disposing of it closes the C library. */
 export interface Sandbox extends Disposable {
-  /** Whether {@linkcode SandboxScope} is enforced (`bubblewrap`) or not (`none`). */
-  readonly kind: "bubblewrap" | "none";
+  /** Whether {@linkcode SandboxScope} is enforced: wholly (`bubblewrap`), in part, or not (`none`). */
+  readonly kind: "bubblewrap" | "landlock" | "seatbelt" | "none";
   /** Why bubblewrap is not used, and what to do about that, for `svc doctor`. */
   readonly note?: string;
   readonly mend?: string;
+  /** The version of the kernel's Landlock, if it is used. */
+  readonly abi?: number;
   /** Whether a system call filter applies. */
   readonly filtered: boolean;
   /** Whether the kernel can limit the number of processes. */
@@ -115,6 +134,13 @@ export interface Sandbox extends Disposable {
   readonly hidden_path: readonly string[];
   /** Finds what grants open to a command of a scope; what the machine does not have is missing. */
   granted(grants: readonly Grant[], scope: Pick<SandboxScope, "env">): GrantedPlaces;
+  /**
+   * Waits while the network that a session's commands share is being made. To be called before a
+   * command in the background starts, and after it.
+   *
+   * @returns whether the session has one
+   */
+  sharesNetwork(session_id: string): Promise<boolean>;
   /** Queues the starts, because many at once would block the daemon. */
   readonly starts: Turns;
   /** Returns what a command sees of the repository around or beside its workdir. */
@@ -142,8 +168,9 @@ export interface Sandbox extends Disposable {
  * @param limits the limits of each command; none by default
  * @param writable returns the directories that sessions can currently write
  * @param shared the limits of a session's commands together
- * @throws {Error} when bubblewrap is configured and does not work; the message says what to fix
- * @throws {SvcError} unavailable, when bubblewrap may work here, but cannot start now
+ * @param closed directories of the daemon's that no command may see, wherever it works
+ * @throws {Error} when the configured one does not work; the message says what to fix
+ * @throws {SvcError} unavailable, when one may work here, but cannot start now
  */
 export async function detectSandbox(
   shell: ShellSandbox,
@@ -151,19 +178,45 @@ export async function detectSandbox(
   limits?: () => CommandLimits,
   writable: () => readonly string[] = () => [],
   shared?: SessionLimits,
+  closed: readonly string[] = [],
 ): Promise<Sandbox> {
   const own = ownOf(environment, writable);
   const bounds = { limits, shared };
   const granted = grantedBy(environment, writable);
-  const plainly = (refusal: Refusal) => plain(environment, { own, granted }, refusal, bounds);
+  const found = { own, granted };
+  const plainly = (refusal: Refusal) => plain(environment, found, refusal, bounds);
+  const lesser = (refusal: Refusal) =>
+    (Deno.build.os === "darwin" ? findSeatbelt : findLandlock)(environment, found, {
+      bounds,
+      closed: closed.flatMap(named),
+      refusal,
+    });
   if (shell === "none") return plainly({ why: 'daemon.toml sets [sandbox] shell = "none"' });
-  const found = await findBubblewrap(environment, { own, granted }, writable(), bounds);
-  if ("kind" in found) return found;
-  if (shell === "auto") return plainly(found);
-  const { why, mend = "fix that" } = found;
-  throw new Error(
-    `[sandbox] shell = "bubblewrap", but ${why}; ${mend}, or set shell = "auto" in daemon.toml`,
+  if (shell === "landlock" || shell === "seatbelt") {
+    const sandbox = await lesser({ why: `daemon.toml sets [sandbox] shell = "${shell}"` });
+    if (!("kind" in sandbox)) throw notHere(shell, sandbox);
+    if (sandbox.kind === shell) return sandbox;
+    sandbox[Symbol.dispose]();
+    throw notHere(shell, { why: "Landlock is only available on Linux, and Seatbelt on macOS" });
+  }
+  const jail = await findBubblewrap(environment, found, writable(), bounds);
+  if ("kind" in jail) return jail;
+  if (shell === "bubblewrap") throw notHere(shell, jail);
+  const sandbox = await lesser(jail);
+  if ("kind" in sandbox) return sandbox;
+  return plainly({ ...jail, why: `${jail.why}; ${sandbox.why}` });
+}
+
+function notHere(shell: ShellSandbox, { why, mend = "fix that" }: Refusal): Error {
+  return new Error(
+    `[sandbox] shell = "${shell}", but ${why}; ${mend}, or set shell = "auto" in daemon.toml`,
   );
+}
+
+/** Returns the names under which the kernel knows a path. */
+function named(path: string): string[] {
+  const real = realPathIfAny(path);
+  return real === undefined || real === path ? [path] : [path, real];
 }
 
 export interface Bounds {
@@ -254,19 +307,12 @@ async function findBubblewrap(
           bounds,
           own,
           granted,
+          triedOut: probedBy,
         });
         // The contents of /tmp may change meanwhile.
         const scope = { workdir: "/tmp", hidden: [], network: false, read_only: true };
         const argv = sandbox.argv("true", scope);
-        const probe = await probed((signal) =>
-          spawnArgv(argv, {
-            cwd: "/",
-            stdin: "null",
-            stdout: "null",
-            stderr: "piped",
-            signal,
-          }).output()
-        );
+        const probe = await probedBy(argv);
         if (probe === undefined) {
           for (const stack of [tried, kept]) stack.move();
           return sandbox;
@@ -280,6 +326,92 @@ async function findBubblewrap(
     if (!complaint.includes("bind-fd")) break;
   }
   return explained(complaint, program);
+}
+
+/** What a sandbox that holds less than bubblewrap needs. */
+interface Lesser {
+  bounds: Bounds;
+  closed: readonly string[];
+  /** Why bubblewrap is not used. */
+  refusal: Refusal;
+}
+
+/**
+ * Returns the sandbox of macOS, or says why there is none.
+ *
+ * @throws {SvcError} unavailable, if it may work a moment later
+ */
+async function findSeatbelt(
+  environment: Record<string, string>,
+  { own, granted }: Found,
+  { bounds, closed, refusal: { why: note, mend } }: Lesser,
+): Promise<Sandbox | Refusal> {
+  if (firstFile([SANDBOX_EXEC]) === undefined) return { why: `there is no ${SANDBOX_EXEC}` };
+  const sandbox = seatbelt(environment, {
+    shell: findShell(),
+    survey: surveyed(environment),
+    binder: bindByPath,
+    bounds,
+    own,
+    granted,
+    closed,
+    refusal: { note, mend },
+  });
+  const complaint = await probedBy(sandbox.alone(["/bin/sh", "-c", "true"], [], {})!);
+  return complaint === undefined
+    ? sandbox
+    : { why: `${SANDBOX_EXEC} does not work here: ${complaint}` };
+}
+
+/**
+ * Returns the sandbox of Landlock, or says why there is none.
+ *
+ * @throws {SvcError} unavailable, if it may work a moment later
+ */
+async function findLandlock(
+  environment: Record<string, string>,
+  { own, granted }: Found,
+  { bounds, closed, refusal: { why: note, mend } }: Lesser,
+): Promise<Sandbox | Refusal> {
+  if (Deno.build.os !== "linux") {
+    return { why: "Landlock is only available on Linux, and Seatbelt on macOS" };
+  }
+  if (!writesFor(Deno.build.arch)) return { why: "svc uses Landlock on x86-64 and ARM64 only" };
+  const abi = landlockAbi();
+  if (abi === undefined) return { why: "svc uses Landlock with glibc only" };
+  if (abi === 0) {
+    return { why: "the kernel has no Landlock (Linux 5.13 or later, with landlock in its lsm)" };
+  }
+  using kept = new DisposableStack();
+  const memory = kept.use(MemoryFiles.open());
+  const files = kept.use(KernelFiles.open());
+  const binder = kept.use(bindByDescriptor());
+  if (memory === undefined || files === undefined || binder === undefined) {
+    return { why: "svc uses Landlock with glibc only" };
+  }
+  const sandbox = landlock(abi, environment, {
+    shell: findShell(),
+    survey: surveyed(environment),
+    binder,
+    memory,
+    files,
+    bounds,
+    own,
+    granted,
+    closed,
+    refusal: { note, mend },
+  });
+  const argv = sandbox.alone(["/bin/sh", "-c", "true"], [], {})!;
+  const complaint = await probedBy(argv);
+  if (complaint !== undefined) return { why: `Landlock does not work here: ${complaint}` };
+  kept.move();
+  return sandbox;
+}
+
+function probedBy(argv: SandboxArgv): Promise<string | undefined> {
+  return probed((signal) =>
+    spawnArgv(argv, { cwd: "/", stdin: "null", stdout: "null", stderr: "piped", signal }).output()
+  );
 }
 
 /**
@@ -350,6 +482,7 @@ function plain(
     forwards: false,
     alone: () => undefined,
     hidden_path: [],
+    sharesNetwork: () => Promise.resolve(false),
     starts: new Turns(),
     runsAbove: () => undefined,
     around: () => undefined,
@@ -390,7 +523,7 @@ function plainLine(
   },
 ): Argument[] {
   const named = (line: string) =>
-    first + (names_left ? namingLeft(line, { shell, alone: false }) : line);
+    first + (names_left ? namingLeft(line, { shell, company: "none" }) : line);
   if (!isLong(named(command))) return ["-c", named(command)];
   if (memory === undefined) throw tooLong(command);
   return ["-c", named('. "/dev/fd/$0"'), memory.passed(new TextEncoder().encode(command))];

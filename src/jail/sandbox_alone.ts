@@ -10,7 +10,7 @@ export interface SeenDirectory {
 }
 
 /** Programs and libraries on Linux; missing directories are skipped. */
-const SYSTEM = [
+export const SYSTEM = [
   ...["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store", "/run/current-system"],
   ...["/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives"],
 ];

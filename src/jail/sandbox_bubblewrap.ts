@@ -1,5 +1,5 @@
 /** Builds the command lines of bubblewrap. */
-import { dirname } from "@std/path";
+import { dirname, join } from "@std/path";
 import { Turns } from "../base/turns.ts";
 import type { MemoryFiles } from "../os/memory_file.ts";
 import type { Argument } from "../os/passing.ts";
@@ -9,14 +9,15 @@ import type { Binder } from "./binder.ts";
 import { commandEnvironment } from "./command_environment.ts";
 import { type CommandLimits, countsProcesses, limitLine, taskLimit } from "./command_limits.ts";
 import { isLong, namingLeft, readFrom, tooLong } from "./command_line.ts";
-import { cacheEnvironment } from "./command_space.ts";
-import { FORWARDER, forwarder, PROXY_SOCKET, proxyEnvironment } from "./forwarder.ts";
+import { cacheEnvironment, programDirs } from "./command_space.ts";
+import { FORWARDER, forwarder, portPaths, PROXY_SOCKET, proxyEnvironment } from "./forwarder.ts";
 import { gitAround } from "./git_around.ts";
 import { grantMounts, variablesInside } from "./granted_places.ts";
 import { letGo } from "./git_placeholders.ts";
 import { prepareOwn } from "./own_directory.ts";
-import type { Bounds, OwnPrograms, Sandbox, SandboxScope, Survey } from "./sandbox.ts";
+import type { Bounds, OwnPrograms, Sandbox, SandboxArgv, SandboxScope, Survey } from "./sandbox.ts";
 import { aloneMounts, checkedFirst } from "./sandbox_alone.ts";
+import { setInside } from "./set_inside.ts";
 import {
   inMemory,
   mounts,
@@ -25,13 +26,24 @@ import {
   shownPrograms,
   systemParts,
 } from "./sandbox_mounts.ts";
+import { SessionNetworks } from "./session_networks.ts";
 
 /** Returns the sandbox of a bwrap that works with these arguments. */
 export function bubblewrap(
   program: string,
   privileges: Argument[],
   environment: Record<string, string>,
-  { shell, survey, binder, memory, filtered, bounds: { limits, shared }, own, granted }: {
+  {
+    shell,
+    survey,
+    binder,
+    memory,
+    filtered,
+    bounds: { limits, shared },
+    own,
+    granted,
+    triedOut,
+  }: {
     shell: string;
     survey: Survey;
     binder: Binder;
@@ -40,6 +52,8 @@ export function bubblewrap(
     bounds: Bounds;
     own: OwnPrograms;
     granted: Sandbox["granted"];
+    /** Returns the complaint of a command that cannot start. */
+    triedOut(argv: SandboxArgv): Promise<string | undefined>;
   },
 ): Sandbox {
   const { personal, home, isSeen, programs } = survey;
@@ -64,6 +78,12 @@ export function bubblewrap(
     scratch: scratchOf(commandHome),
   };
   const running = new RunningIn();
+  const networks = new SessionNetworks(async ({ cmd, args, bwrap }) => {
+    const mounts = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"];
+    const line = [program, ...bwrap, ...isolation, ...mounts, "--", "true"];
+    const complaint = await triedOut({ cmd, args: [...args, ...line], env: {} });
+    return complaint === undefined;
+  });
   const around = (scope: SandboxScope) => gitAround(scope, { home: commandHome, personal }, binder);
   return {
     kind: "bubblewrap",
@@ -73,6 +93,7 @@ export function bubblewrap(
     limits,
     forwards: memory !== undefined && forwarder() !== undefined,
     hidden_path: programs.hidden,
+    sharesNetwork: (session_id) => networks.settled(session_id),
     starts: new Turns(),
     runsAbove: (directory) => running.above(directory),
     argv(command, scope) {
@@ -81,17 +102,24 @@ export function bubblewrap(
       const git = around(scope);
       prepareOwn(scope, binder);
       const git_config = gitConfig(scope, memory);
-      const way_out = wayOut(scope, binder, memory, counted ? limits?.() : undefined);
+      const keeps = scope.space?.caches !== undefined && workdir !== "/";
+      const network = networks.of(scope);
+      const way_out = wayOut(scope, binder, memory, {
+        limits: counted ? limits?.() : undefined,
+        port: network.port,
+      });
       const places = granted(scope.grants ?? [], scope);
       const opened = grantMounts(places, { workdir, home, binder });
       const inside = setInside({ ...scope.env, ...variablesInside(places) });
       const given = givenLine(command, { shell, memory, names_left: scope.names_left });
       return {
-        cmd: program,
+        cmd: network.joining?.cmd ?? program,
         args: [
+          ...(network.joining === undefined ? [] : [...network.joining.args, program]),
+          ...(network.joining?.bwrap ?? []),
           ...isolation,
           ...(scope.lasting ? [] : ["--die-with-parent"]),
-          ...(scope.network ? [] : ["--unshare-net"]),
+          ...(scope.network || network.joining !== undefined ? [] : ["--unshare-net"]),
           ...mounts(scope, surroundings, binder, { git, holds, opened }),
           ...git_config.args,
           ...given.args,
@@ -110,19 +138,34 @@ export function bubblewrap(
           // To git, a bound directory is another file system, above which it would not look.
           GIT_DISCOVERY_ACROSS_FILESYSTEM: "1",
           ...git_config.env,
-          ...way_out.env,
-          ...(scope.space?.caches === undefined || workdir === "/"
-            ? {}
-            : cacheEnvironment(scope.network || scope.proxy !== undefined, commandHome)),
-          ...commandEnvironment(environment, { shell, home: commandHome, workdir, programs }),
+          ...withBoth(
+            way_out.env,
+            !keeps ? {} : cacheEnvironment(commandHome, {
+              network: scope.network || scope.proxy !== undefined,
+              npm: binder.kind(join(workdir, "package-lock.json")) !== undefined,
+              nvm: binder.isThere(join(commandHome, ".nvm")),
+            }),
+          ),
+          ...commandEnvironment(environment, {
+            shell,
+            home: commandHome,
+            workdir,
+            programs,
+            last: keeps ? programDirs() : [],
+            git: scope.network ? [] : scope.proxy?.git,
+          }),
         },
         limited: shared &&
           (() => shared.begin({ ...scope, scratch: inMemory(scope, surroundings) })),
         started(child) {
           running.add(git?.shown ?? workdir, workdir, child);
+          network.started(child);
           child.status.finally(() => letGo(holds));
         },
-        failed: () => letGo(holds),
+        failed() {
+          network.failed();
+          letGo(holds);
+        },
       };
     },
     alone: (argv, directories, env) => ({
@@ -148,6 +191,7 @@ export function bubblewrap(
       return found.every(canSee) ? undefined : path;
     },
     [Symbol.dispose]() {
+      networks[Symbol.dispose]();
       binder[Symbol.dispose]();
       memory?.[Symbol.dispose]();
     },
@@ -194,7 +238,7 @@ function givenLine(
     names_left?: boolean;
   },
 ): { line: string; args: Argument[] } {
-  const named = (line: string) => names_left ? namingLeft(line, { shell, alone: true }) : line;
+  const named = (line: string) => names_left ? namingLeft(line, { shell, company: "alone" }) : line;
   const line = named(command);
   if (!isLong(line)) return { line, args: [] };
   if (memory === undefined) throw tooLong(command);
@@ -226,41 +270,40 @@ function wayOut(
   { network, proxy }: SandboxScope,
   binder: Binder,
   memory: MemoryFiles | undefined,
-  limits: CommandLimits | undefined,
+  { limits, port }: { limits: CommandLimits | undefined; port: number },
 ): { args: Argument[]; first: string[]; env: Record<string, string> } {
   const max_processes = limits && taskLimit(limits);
   const program = proxy === undefined || network
     ? undefined
-    : forwarder(Deno.build.arch, { max_processes });
+    : forwarder(Deno.build.arch, { max_processes, port });
   if (program === undefined || memory === undefined) return { args: [], first: [], env: {} };
+  const ports = (proxy!.ports ?? []).map(({ port, path }) => ({ port, path, ...portPaths(port) }));
   return {
     args: [
       ...["--perms", "0555", "--file", memory.passed(program), FORWARDER],
       ...binder.bind(proxy!.path, "ro", PROXY_SOCKET),
+      ...ports.flatMap(({ port, path, socket, program }) => {
+        const made = forwarder(Deno.build.arch, { max_processes, port, socket, optional: true })!;
+        return [
+          ...["--perms", "0555", "--file", memory.passed(made), program],
+          ...binder.bind(path, "ro", socket),
+        ];
+      }),
     ],
-    first: [FORWARDER],
-    env: proxyEnvironment(proxy!.direct),
+    first: [FORWARDER, ...ports.map(({ program }) => program)],
+    env: proxyEnvironment(proxy!.direct, port),
   };
 }
 
-/** Variables that bash does not let anyone set. */
-const KEPT_BY_BASH = new Set(["BASHOPTS", "BASH_VERSINFO", "EUID", "PPID", "SHELLOPTS", "UID"]);
-
-/**
- * Sets variables in the shell inside the sandbox. The programs that build the sandbox run outside,
- * where `LD_PRELOAD` and the like would run code. So each variable is passed as the value of
- * another.
- */
-function setInside(
-  variables: Readonly<Record<string, string>> = {},
-): { env: Record<string, string>; line: string } {
-  const assignments = Object.entries(variables)
-    .filter(([name]) => VARIABLE_NAME.test(name) && !KEPT_BY_BASH.has(name))
-    .map(([name, value], place) => [`SVC_SET_${place}`, `${name}=${value}`] as const);
+/** Merges variables; what both set is a list of options. */
+function withBoth(
+  one: Readonly<Record<string, string>>,
+  other: Readonly<Record<string, string>>,
+): Record<string, string> {
+  const both = Object.keys(one).filter((name) => name in other);
   return {
-    env: Object.fromEntries(assignments),
-    line: assignments.map(([passed]) => `export "$${passed}"; unset ${passed}\n`).join(""),
+    ...one,
+    ...other,
+    ...Object.fromEntries(both.map((name) => [name, `${one[name]} ${other[name]}`])),
   };
 }
-
-const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;

@@ -15,7 +15,7 @@ import { type GitAround, gitMounts, seenAround } from "./git_around.ts";
 import { gitParts } from "./git_parts.ts";
 import { readOnlyIn } from "./later_files.ts";
 import type { SandboxScope } from "./sandbox.ts";
-import { CACHES, realDirectory } from "./toolchains.ts";
+import { realDirectory, REPLACED } from "./toolchains.ts";
 
 /** What commands see of a machine. All paths are absolute and real. */
 export interface Surroundings {
@@ -244,12 +244,12 @@ function ownTmp(
 
 /**
  * Returns the person's caches that a command replaces by its own. Without network it could not fill
- * its own, so it reads the person's.
+ * its own, so it reads the person's; Maven reads both.
  */
 function ownCaches(scope: SandboxScope, home: string): ReadonlySet<string> {
   const { space } = scope;
   const own = (scope.network || scope.proxy !== undefined) && space?.caches !== undefined;
-  return new Set(own ? CACHES.map((name) => join(home, name)) : []);
+  return new Set(own ? REPLACED.map((name) => join(home, name)) : []);
 }
 
 /** No mount makes a socket read-only. */
@@ -341,7 +341,7 @@ function treeOf(
 }
 
 /** Name resolution, if its file is kept among the sockets of programs. */
-function resolver({ network }: SandboxScope): string[] {
+export function resolver({ network }: Pick<SandboxScope, "network">): string[] {
   if (!network) return [];
   try {
     return [Deno.realPathSync("/etc/resolv.conf")];

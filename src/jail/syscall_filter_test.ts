@@ -97,3 +97,58 @@ Deno.test("calls by the numbers of another machine end the program", () => {
   // A jump reaches 255 instructions.
   for (const arch of ["x86_64", "aarch64"] as const) assert(syscallFilter(arch)!.length < 8 * 250);
 });
+
+Deno.test("without namespaces of its own a command reaches no other program", () => {
+  const off = { network: false, truncate: false, signals: false };
+  const machines = [
+    { arch: "x86_64", machine: X86_64, socket: 41, pair: 53, prlimit: 302, nice: 141, kill: 62 },
+    {
+      arch: "aarch64",
+      machine: AARCH64,
+      socket: 198,
+      pair: 199,
+      prlimit: 261,
+      nice: 140,
+      kill: 129,
+    },
+  ] as const;
+  for (const { arch, machine, ...calls } of machines) {
+    const ask = (shared: typeof off, number: number, args: number[] = []) =>
+      verdict(syscallFilter(arch, shared)!, machine, number, args);
+    const on = { ...off, network: true };
+    for (const family of [1, 2, 10, 16]) {
+      assertEquals(ask(off, calls.socket, [family]), errno(1));
+      assertEquals(ask(on, calls.socket, [family]), family === 1 ? errno(1) : ALLOW);
+    }
+    for (const shared of [on, off]) assertEquals(ask(shared, calls.socket, [40]), errno(97));
+    // A stream stays connected to its pair; a datagram socket, of which SOCK_RAW is one, does not.
+    for (const type of [1, 5, 0x80001, 0x80805]) {
+      assertEquals(ask(off, calls.pair, [1, type]), ALLOW);
+      assertEquals(ask(off, calls.pair, [30, type]), errno(1), "another family");
+    }
+    for (const type of [2, 3, 0x80002, 0x803]) {
+      assertEquals(ask(on, calls.pair, [1, type]), errno(1));
+    }
+    assertEquals(ask(off, calls.prlimit, [0, 7]), ALLOW);
+    assertEquals(ask(off, calls.prlimit, [4711, 7]), errno(1));
+    assertEquals(ask(off, calls.nice, [0, 0, 5]), ALLOW);
+    for (const args of [[0, 4711], [1, 0], [2, 0]]) {
+      assertEquals(ask(off, calls.nice, args), errno(1));
+    }
+    assertEquals(ask(off, calls.kill, [-1 >>> 0, 9]), ALLOW, "Landlock holds signals");
+    assertEquals(ask({ ...off, signals: true }, calls.kill, [-1 >>> 0, 9]), errno(1));
+    assertEquals(ask({ ...off, signals: true }, calls.kill, [4711, 9]), ALLOW);
+  }
+  // shmget, semop, msgsnd, mq_open, and truncate where Landlock does not hold it
+  const x86 = syscallFilter("x86_64", { ...off, truncate: true })!;
+  for (const number of [29, 65, 69, 240]) assertEquals(verdict(x86, X86_64, number), errno(38));
+  assertEquals(verdict(x86, X86_64, 76), errno(1));
+  const arm = syscallFilter("aarch64", { ...off, truncate: true })!;
+  for (const number of [194, 193, 189, 180]) assertEquals(verdict(arm, AARCH64, number), errno(38));
+  assertEquals(verdict(arm, AARCH64, 45), errno(1));
+  // What bubblewrap's filter refuses stays refused.
+  for (const number of [101, 165, 250, 321]) assertEquals(verdict(x86, X86_64, number), errno(1));
+  assertEquals(verdict(x86, X86_64, 0x40000000 + 1), KILL);
+  assertEquals(verdict(x86, 0x40000003, 5), KILL);
+  assertEquals(verdict(x86, X86_64, 59), ALLOW);
+});

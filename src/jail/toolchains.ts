@@ -8,14 +8,13 @@ import { isWithin } from "../os/paths.ts";
 import { pathDirs } from "../os/which.ts";
 import { outermost } from "./covers.ts";
 
-/** Downloads of toolchains, below the home directory. */
-export const CACHES = [
-  ...[".cargo/git", ".cargo/registry", "go/pkg/mod", ".cache/deno", ".m2/repository"],
-];
+/** Downloads of toolchains that can read one cache only, below the home directory. */
+export const REPLACED = [".cargo/git", ".cargo/registry", "go/pkg/mod", ".cache/deno"];
 
 /** Below the home directory. Only parts of cargo, because its registry token is beside them. */
 export const TOOLCHAINS = [
-  ...CACHES,
+  ...REPLACED,
+  ".m2/repository",
   ...[".cargo/bin", ".rustup", "go/bin"],
   ...[".deno/bin", ".bun/bin", ".nvm", ".volta", ".local/share/fnm"],
   ...[".pyenv", ".local/share/uv", ".local/share/pipx", ".local/share/virtualenvs"],
@@ -91,6 +90,34 @@ export function programsOf(
   }
   if (rustup_home !== undefined && !isSeen(rustup_home)) shown.add(rustup_home);
   return { shown: outermost([...shown]), path: withSystem(path.join(":")), hidden, rustup_home };
+}
+
+/** Variables that name toolchains which are otherwise looked for in the home directory. */
+const NAMED: readonly [name: string, variable: string][] = [
+  [".rustup", "RUSTUP_HOME"],
+  [".cargo/registry", "CARGO_HOME"],
+  ["go/pkg/mod", "GOMODCACHE"],
+  [".nvm", "NVM_DIR"],
+  [".volta", "VOLTA_HOME"],
+  [".pyenv", "PYENV_ROOT"],
+  [".rbenv", "RBENV_ROOT"],
+  [".asdf", "ASDF_DATA_DIR"],
+  [".bun/bin", "BUN_INSTALL"],
+];
+
+/** Returns variables for commands whose home directory is another one than the person's. */
+export function toolchainEnvironment(
+  home: string,
+  shown: readonly string[],
+): Record<string, string> {
+  const there = NAMED.filter(([name]) =>
+    shown.includes(join(home, name)) && realDirectory(join(home, name)) !== undefined
+  );
+  return Object.fromEntries(there.map(([name, variable]) => {
+    // These two name the directory above.
+    const inner = variable === "CARGO_HOME" || variable === "BUN_INSTALL";
+    return [variable, join(home, inner ? dirname(name) : name)];
+  }));
 }
 
 /** Returns a PATH that ends with the system's directories. */

@@ -1,7 +1,11 @@
 /** What a command asks for beyond its sandbox. */
+import { addedDirectoriesText, type AddedDirectory } from "./added_directory.ts";
+
 export interface CommandAccess {
   network?: boolean;
   outside_sandbox?: boolean;
+  /** Files and directories that this command alone may use. */
+  paths?: readonly AddedDirectory[];
 }
 
 /**
@@ -14,7 +18,11 @@ export interface CommandAccess {
  * ```
  */
 export function accessWords(args: unknown): string | undefined {
-  const { outside_sandbox, network } = (args ?? {}) as CommandAccess;
+  const { outside_sandbox, network, paths = [] } = (args ?? {}) as CommandAccess;
   if (outside_sandbox === true) return "outside of the sandbox";
-  return network === true ? "with network access" : undefined;
+  const words = [
+    ...(network === true ? ["network access"] : []),
+    ...(paths.length > 0 ? [`access to ${addedDirectoriesText(paths)}`] : []),
+  ];
+  return words.length === 0 ? undefined : `with ${words.join(" and ")}`;
 }

@@ -1,5 +1,5 @@
-/** Checks the directories that a person adds to a session. */
-import { dirname, isAbsolute, join } from "@std/path";
+/** Checks the directories that a person adds to a session, and the paths that a command asks for. */
+import { dirname, isAbsolute, join, normalize } from "@std/path";
 import type { AddDirectory, AddedDirectory } from "../protocol/added_directory.ts";
 import { messageOf, SvcError } from "../protocol/errors.ts";
 import { holdsSystem, isWithin } from "../os/paths.ts";
@@ -42,6 +42,36 @@ export async function withAdded(
   }
   if (all.size > ADDED_MAX) {
     throw new SvcError("validation", `a session can have at most ${ADDED_MAX} added directories`);
+  }
+  return [...all.values()];
+}
+
+/**
+ * Checks the files and directories that one command asks for. Whether they exist is only said once
+ * the person has allowed them, so that a model cannot find out which files there are.
+ *
+ * @param now the directories that its session has
+ * @returns what the command cannot use without asking, with absolute real paths
+ * @throws {SvcError} validation, with the rule that a path breaks
+ */
+export async function askedPaths(
+  asked: readonly AddedDirectory[],
+  now: readonly AddedDirectory[],
+  places: AddPlaces,
+): Promise<AddedDirectory[]> {
+  const all = new Map<string, AddedDirectory>();
+  for (const { path: given, access } of asked) {
+    const absolute = normalize(absoluteFrom(given, places));
+    const path = await Deno.realPath(absolute).catch(() => absolute);
+    if (isWithin(path, places.workdir)) continue;
+    const problem = problemOf(path, access, places);
+    if (problem !== undefined) {
+      throw new SvcError("validation", `cannot ask for ${JSON.stringify(given)}: it ${problem}`);
+    }
+    const has = [...now, ...all.values()].some((it) =>
+      isWithin(path, it.path) && (access === "read" || it.access === "write")
+    );
+    if (!has) all.set(path, { path, access });
   }
   return [...all.values()];
 }
@@ -103,15 +133,15 @@ function problemOf(
   access: AddedDirectory["access"],
   { workdir, home, person_home }: AddPlaces,
 ): string | undefined {
-  if (dirname(path) === path) return "is the root of the file system; add a directory in it";
+  if (dirname(path) === path) return "is the root of the file system; name a directory in it";
   if (KERNEL.some((each) => isWithin(path, each))) {
-    return "belongs to the kernel; add a directory of files";
+    return "belongs to the kernel; name a directory of files";
   }
   if (isWithin(path, home)) return `is inside the home of svc, ${home}`;
   if (person_home !== undefined && isWithin(person_home, path)) {
-    return `holds your home directory, ${person_home}; add a directory in it`;
+    return `holds your home directory, ${person_home}; name a directory in it`;
   }
-  if (isWithin(home, path)) return `holds the home of svc, ${home}; add a directory in it`;
+  if (isWithin(home, path)) return `holds the home of svc, ${home}; name a directory in it`;
   if (path === workdir) return "is the session's working directory";
   if (isWithin(path, workdir)) return `is in the working directory ${workdir}, which tools can use`;
   if (isWithin(workdir, path)) {

@@ -12,6 +12,19 @@ export type ApprovalRequest = Omit<Request, "kind">;
 
 type Resolution = Omit<EventData["approval.resolved"], "approval_id" | "by" | "shown">;
 
+interface AskOptions {
+  lane_id?: string;
+  signal: AbortSignal;
+  each_time?: boolean;
+}
+
+/** What a client sends with a decision. */
+export interface DecideOptions {
+  shown?: string;
+  always?: EventData["approval.resolved"]["always"];
+  message?: string;
+}
+
 interface ApprovalsParts {
   state: SessionState;
   writer: Writer;
@@ -44,16 +57,19 @@ export class Approvals {
    * @param options.each_time also asks for what is always allowed
    * @throws {DOMException} AbortError when the signal fires first
    */
-  async ask(
+  async ask(request: ApprovalRequest, options: AskOptions): Promise<Decision> {
+    return (await this.consult(request, options)).decision;
+  }
+
+  /** As {@linkcode ask}, with what the person says. */
+  async consult(
     request: ApprovalRequest,
-    { lane_id = MAIN_LANE, signal, each_time = false }: {
-      lane_id?: string;
-      signal: AbortSignal;
-      each_time?: boolean;
-    },
-  ): Promise<Decision> {
-    if (!each_time && this.#parts.state.allowed.includes(request.rule)) return "allow";
-    return (await this.request(request, lane_id, signal)).decision;
+    { lane_id = MAIN_LANE, signal, each_time = false }: AskOptions,
+  ): Promise<Pick<Resolution, "decision" | "message">> {
+    if (!each_time && this.#parts.state.allowed.includes(request.rule)) {
+      return { decision: "allow" };
+    }
+    return await this.request(request, lane_id, signal);
   }
 
   /** As {@linkcode ask}, for approvals and questions, and also for what is always allowed. */
@@ -149,6 +165,7 @@ export class Approvals {
    * @param by who decided, for the record
    * @param shown names what the person was shown; see `shownDigest`
    * @param always the rule that was kept instead of the request's own
+   * @param message what the person says with a denial
    * @throws {SvcError} not_found; conflict when it was answered or the person was shown something
    * else; validation when a question is to be allowed
    */
@@ -156,10 +173,15 @@ export class Approvals {
     approval_id: string,
     decision: Decision,
     by: string,
-    { shown, always }: { shown?: string; always?: EventData["approval.resolved"]["always"] } = {},
+    { shown, always, message }: DecideOptions = {},
   ): Promise<void> {
+    if (message !== undefined && decision !== "deny") {
+      throw new SvcError("validation", "message: goes with the decision deny", {
+        hint: "send it to the session instead",
+      });
+    }
     if (this.find(approval_id)?.kind === undefined) {
-      const kept = always === undefined ? {} : { always };
+      const kept = { ...(always && { always }), ...(message !== undefined && { message }) };
       return await this.resolve(approval_id, { decision, ...kept }, by, shown);
     }
     const { decideQuestion } = await import("./person_answers.ts");

@@ -16,7 +16,10 @@ export interface IndexEntry {
 }
 
 /** What a session may do: its journal alone cannot change it. */
-export type Rights = Pick<SessionState, "approval" | "trust" | "budget_usd" | "added_dirs">;
+export type Rights = Pick<
+  SessionState,
+  "approval" | "trust" | "budget_usd" | "added_dirs" | "network"
+>;
 
 /** What lists show, and what a journal is checked against when opened: no tool can write here. */
 export interface Known extends

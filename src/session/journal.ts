@@ -283,13 +283,9 @@ export class Journal {
    */
   async compact(line: string, seq: number, from: number): Promise<Compaction> {
     const path = compactionPath(this.path);
-    const file = Deno.openSync(path, {
-      read: true,
-      write: true,
-      create: true,
-      truncate: true,
-      mode: 0o600,
-    });
+    // A command may have put a link there, where nothing keeps it from the journal's directory.
+    await Deno.remove(path).catch(() => {});
+    const file = Deno.openSync(path, { read: true, write: true, createNew: true, mode: 0o600 });
     const header = encoder.encode(line);
     let copied = from;
     const buffer = new Uint8Array(CHUNK);

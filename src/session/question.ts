@@ -58,6 +58,14 @@ export function choiceText(
   return choice === `${tool} = ${command}` ? "exactly this command" : exactLine(choice);
 }
 
+/** How a person writes a denial with what to do instead, such as "no, use deno test". */
+const NO_AND = /^no?\s*[,:;]\s*(\S.*)$/is;
+
+/** Returns what a typed line says with a denial; undefined for another line. */
+export function saidWithNo(line: string): string | undefined {
+  return NO_AND.exec(line.trim())?.[1].trim();
+}
+
 /** Hex digest of what a person saw; `session.approve` compares it with what it would allow. */
 export async function shownDigest({ tool, args, reason, rule }: Question): Promise<string> {
   return await sha256Hex(JSON.stringify([tool, args, reason, rule]));

@@ -247,7 +247,7 @@ async function recordPlace(session: Session, found?: Found): Promise<void> {
 
 /** Rights are in the index before the journal; a journal with other rights was changed. */
 function requireSame(state: SessionState, known: Known): void {
-  for (const name of ["approval", "trust", "budget_usd", "added_dirs"] as const) {
+  for (const name of ["approval", "trust", "budget_usd", "added_dirs", "network"] as const) {
     const isSame = (rights: Rights) => JSON.stringify(rights[name]) === JSON.stringify(state[name]);
     if (isSame(known) || known.configuring?.some(isSame)) continue;
     throw new UnreadableJournal(

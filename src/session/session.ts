@@ -76,7 +76,7 @@ export interface TurnSession extends
     | "compactIfAsked"
   > {
   readonly lanes: Pick<Lanes, "open" | "move" | "onKilled">;
-  readonly approvals: Pick<Approvals, "ask" | "request" | "settle" | "withdraw">;
+  readonly approvals: Pick<Approvals, "ask" | "consult" | "request" | "settle" | "withdraw">;
   /** The conversation that its calls read files for; default: the session's own. */
   readonly reader?: string;
 }

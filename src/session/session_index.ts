@@ -269,6 +269,7 @@ function knownOf(state: SessionState, journal: Known["journal"]): Known {
     trust: state.trust,
     budget_usd: state.budget_usd,
     added_dirs: state.added_dirs,
+    network: state.network,
     cost_usd: state.cost_usd,
     pinned: state.pinned,
     archived: state.archived,

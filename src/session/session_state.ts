@@ -3,6 +3,7 @@ import type * as z from "zod";
 import type { AddedDirectory } from "../protocol/added_directory.ts";
 import type { PlanStep } from "../protocol/plan_text.ts";
 import type { Effort } from "../protocol/effort.ts";
+import type { Network } from "../protocol/network.ts";
 import type {
   Approval,
   CheckpointState,
@@ -109,6 +110,8 @@ export interface SessionState {
   effort?: Effort;
   /** Directories besides `workdir` that the person lets its tools use. */
   added_dirs?: AddedDirectory[];
+  /** What its commands reach; undefined: what daemon.toml says. */
+  network?: Network;
   /** Fixed at creation. */
   trust: Trust;
   /** Name of a skill that the model gets at once. */

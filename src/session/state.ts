@@ -110,6 +110,7 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
       state.approval = event.data.approval;
       state.effort = event.data.effort;
       state.added_dirs = event.data.added_dirs;
+      state.network = event.data.network;
       state.trust = event.data.trust ?? "trusted";
       state.skill_pack = event.data.skill_pack;
       state.budget_usd = event.data.budget_usd;

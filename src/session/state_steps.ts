@@ -150,7 +150,7 @@ export function applySettings(
   data: EventData["session.configured"],
 ): void {
   const { model = state.model, approval, effort, budget_usd, title, pinned, archived } = data;
-  const { added_dirs } = data;
+  const { added_dirs, network } = data;
   if (model !== state.model) {
     // The new model has another limit, and did not think before the earlier calls.
     state.context = undefined;
@@ -167,6 +167,7 @@ export function applySettings(
   }
   if (pinned !== undefined) state.pinned = pinned || undefined;
   if (archived !== undefined) state.archived = archived || undefined;
+  if (network !== undefined) state.network = network === "default" ? undefined : network;
   if (added_dirs !== undefined) state.added_dirs = added_dirs.length > 0 ? added_dirs : undefined;
 }
 

@@ -332,6 +332,14 @@ attack("uses the proxy of another session's command", {
   ...withOther((path) => probe("unix", path, sent(`CONNECT localhost:A HTTP/1.1\r\n\r\n${GET}`))),
 });
 
+attack("uses the socket of a listed port of another session's command", {
+  ...NEEDS,
+  ...withOther(
+    (path) => probe("unix", path, sent(GET)),
+    () => new RegExp(`^\\d+-${ports.allowed}$`),
+  ),
+});
+
 attack("finds proxies among abstract sockets and in /proc", {
   ...NEEDS,
   control: () => outside("grep -c commands/proxies /proc/net/unix; echo listed", "listed"),
@@ -339,7 +347,7 @@ attack("finds proxies among abstract sockets and in /proc", {
 });
 
 /** Tries a line on the socket of another session's command, while that runs. */
-function withOther(line: (path: string) => string) {
+function withOther(line: (path: string) => string, kind = () => /^\d+$/) {
   const during = async (body: (path: string) => Promise<Loot>): Promise<Loot> => {
     const { stage } = it;
     const workdir = stage.workdir(`other-${files++}`);
@@ -347,7 +355,7 @@ function withOther(line: (path: string) => string) {
     const running = stage.turn(other, "run touch begun; while [ ! -e done ]; do sleep 0.1; done");
     while (!exists(join(workdir, "begun"))) await delay(20);
     const directory = join(stage.svc_home, "spaces", "proxies");
-    const [{ name }] = [...Deno.readDirSync(directory)];
+    const { name } = [...Deno.readDirSync(directory)].find(({ name }) => kind().test(name))!;
     try {
       return await body(join(directory, name));
     } finally {

@@ -15,6 +15,7 @@ import { endProcess, firstLine } from "../support/processes.ts";
 import { granted } from "../support/permissions.ts";
 import { programPath } from "../support/programs.ts";
 import { SEPARATOR, SUCCEEDED } from "../support/attack_count.ts";
+import { hasLandlock } from "../support/landlock.ts";
 import { has_ipv6 } from "../support/loopback.ts";
 import { chromiumPath } from "../support/browser.ts";
 import type { Answer } from "../support/model_servers.ts";
@@ -42,6 +43,7 @@ export type Need =
   | "second user"
   | "root"
   | "sandbox"
+  | "landlock"
   | "browser"
   | "git"
   | "python"
@@ -57,6 +59,7 @@ export const MISSING: Readonly<Record<Need, string | undefined>> = {
     ? undefined
     : "the daemon would not be root's",
   sandbox: programPath("bwrap") ? undefined : "no bubblewrap",
+  landlock: hasLandlock() ? undefined : "no Landlock",
   browser: can_run_svc && chromiumPath() !== undefined ? undefined : "no Chromium",
   git: peopleHave("git") ? undefined : "no git",
   python: peopleHave("python3") ? undefined : "no Python",

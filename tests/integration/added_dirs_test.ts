@@ -127,6 +127,37 @@ Deno.test({
 });
 
 Deno.test({
+  name: "a change in an added directory is asked about with its difference, and tested like one",
+  ignore,
+  async fn() {
+    await using all = await Added.begin((at) => ({ ...both(at), approval: "ask" }));
+    const lib = all.at("lib");
+    const rule = { action: "deny", rule: "write_file: secret/**", scope: "everywhere" };
+    await all.it.client.rpc.call("permissions.add", rule);
+    const test = (path: string) =>
+      all.it.call("permissions.test", { tool: "write_file", input: { path, content: "x" } });
+    assertEquals((await test(`${lib}/secret/a.txt`)).decision, "deny");
+    assertEquals((await test(`${lib}/open/a.txt`)).decision, "ask");
+
+    all.calls.push(
+      ["edit_file", { path: `${lib}/a.txt`, old_text: "needle", new_text: "thread" }],
+      ["write_file", { path: `${lib}/secret/a.txt`, content: "x" }],
+      undefined,
+    );
+    const ended = all.it.turn("go");
+    const { approval_id, changes, reason } = (await all.it.event("approval.requested")).data;
+    assertStringIncludes(reason, `edit ${lib}/a.txt`);
+    assertEquals(changes[0].path, `${lib}/a.txt`);
+    assertStringIncludes(JSON.stringify(changes), "thread of lib");
+    await all.it.call("session.approve", { approval_id, decision: "allow" });
+    await ended;
+    const [edited, refused] = all.it.client.of("session.tool_completed").map(({ data }) => data);
+    assertEquals(edited.ok, true);
+    assertStringIncludes(refused.output, "denied by the person's rule");
+  },
+});
+
+Deno.test({
   name: "bad directories are refused, and a client over MCP adds none",
   ignore,
   async fn() {

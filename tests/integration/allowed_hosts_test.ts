@@ -1,4 +1,4 @@
-/** Real work in a sandbox that reaches allowed hosts only, against a registry on loopback. */
+/** Commands in a sandbox that reaches allowed hosts only, against a registry on loopback. */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { join } from "@std/path";
 import type { Answer, Scripted } from "../support/model_servers.ts";
@@ -51,66 +51,34 @@ async function withRegistry(
   };
 }
 
-Deno.test({
-  name: "npm installs a package with its dependency and runs its tests",
-  ignore: ignore || !hasProgram("npm"),
-  async fn() {
-    await using here = await withRegistry([
-      "npm install --no-fund --no-audit svc-outer",
-      "npm test",
-    ]);
-    const { workdir } = here.it;
-    const test = `console.log("nine is", require("svc-outer")(3))`;
-    Deno.writeTextFileSync(
-      join(workdir, "package.json"),
-      JSON.stringify({ name: "work", version: "1.0.0", scripts: { test: "node test.js" } }),
-    );
-    Deno.writeTextFileSync(join(workdir, "test.js"), test);
-    Deno.writeTextFileSync(join(workdir, ".npmrc"), `registry=${here.registry.url}/\n`);
-    const [installed, tested] = await here.done();
-    assertEquals(installed.ok, true, installed.output);
-    assertMatch(installed.output, /added 2 packages/);
-    assertStringIncludes(tested.output, "nine is 9");
-    assert(here.registry.asked.includes("/svc-inner/-/svc-inner-1.2.3.tgz"));
-  },
-});
-
-Deno.test({
-  name: "pip installs from an index",
-  ignore: ignore || !hasProgram("python3") || !hasProgram("pip"),
-  async fn() {
-    await using here = await withRegistry([
-      "PY=$(python3 -c 'import sys; print(sys.executable)') && " +
-      "$PY -m pip install -q --disable-pip-version-check --target lib " +
-      "--index-url http://@HOST/simple svc-wheel",
-      "PYTHONPATH=lib python3 -c 'import svc_wheel; print(svc_wheel.answer())'",
-    ]);
-    const [installed, used] = await here.done();
-    assertEquals(installed.ok, true, installed.output);
-    assertStringIncludes(used.output, "from a wheel");
-  },
-});
-
-Deno.test({
-  name: "a native build uses /tmp, and git commits",
-  ignore: ignore || !hasProgram("cc") || !hasProgram("git"),
-  async fn() {
-    await using here = await withRegistry([
-      `printf '#include <stdio.h>\\nint main(void) { puts("built"); return 0; }\\n' > a.c && ` +
-      "cc -pipe -o /tmp/a.out a.c && cc -c -o a.o a.c && /tmp/a.out",
-      "git add a.c && git -c user.name=a -c user.email=a@b commit -qm first && git log --format=%s",
-    ]);
-    await new Deno.Command("git", { args: ["init", "-q", here.it.workdir] }).output();
-    const [built, committed] = await here.done();
-    assertStringIncludes(built.output, "built");
-    assertEquals(committed.ok, true, committed.output);
-    assertStringIncludes(committed.output, "first");
-  },
-});
-
 /** Programs reach their own loopback without the proxy, unless told otherwise. */
 const FETCH = "curl --noproxy '' -sS -m 20 http://@HOST/svc-inner | head -c 20";
+/** Without the proxy. */
+const PLAIN = "curl --noproxy '*' -sS -m 20 http://@HOST/svc-inner | head -c 20";
 const curl = ignore || !hasProgram("curl");
+
+Deno.test({
+  name: "a listed port of this machine is reached without the proxy, beside one's own servers",
+  ignore: curl || !hasProgram("python3"),
+  async fn() {
+    using other = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+    const serve = "python3 -m http.server -b 127.0.0.1 8351 2>/dev/null & " +
+      "curl -sS -m 20 --retry 40 --retry-delay 1 --retry-connrefused http://localhost:8351/mine";
+    await using here = await withRegistry([
+      PLAIN,
+      serve,
+      PLAIN.replace("@HOST", `127.0.0.1:${other.addr.port}`),
+      PLAIN,
+    ]);
+    Deno.writeTextFileSync(join(here.it.workdir, "mine"), "my own");
+    const [listed, own, unlisted, again] = await here.done();
+    assertStringIncludes(listed.output, "svc-inner");
+    assertStringIncludes(own.output, "my own");
+    assertMatch(unlisted.output, /Connection refused|Couldn't connect/);
+    assertStringIncludes(again.output, "svc-inner");
+    assertEquals(here.all("approval.requested"), []);
+  },
+});
 
 Deno.test({
   name: "a host that is not allowed is refused with what to do, and nobody is asked in auto",
@@ -261,10 +229,12 @@ Deno.test({
   name: "work for others asks nobody, and reaches nothing on this machine",
   ignore: curl,
   async fn() {
-    await using here = await withRegistry([FETCH, FETCH.replace("@HOST", "other.example")], {
+    const commands = [FETCH, FETCH.replace("@HOST", "other.example"), PLAIN];
+    await using here = await withRegistry(commands, {
       start: { approval: "auto", trust: "untrusted" },
     });
     const done = await here.done();
+    assertMatch(done[2].output, /Connection refused|Couldn't connect/);
     assertStringIncludes(done[0].output, "is not on the public internet; work for others");
     assertStringIncludes(done[1].output, "other.example:80 is not an allowed host");
     assertEquals([here.all("approval.requested"), here.registry.asked], [[], []]);
@@ -361,7 +331,8 @@ Deno.test({
     assert(!done[2].includes("refused"), done[2]);
     assertEquals(it.types().includes("approval.requested"), false);
     const sockets = () => [...Deno.readDirSync(join(it.place.home, "spaces", "proxies"))].length;
-    assertEquals(sockets(), 1);
+    // One of the proxy, and one of the registry's port.
+    assertEquals(sockets(), 2);
     const [command_id] = /cmd_[0-9A-Z]+/.exec(done[0])!;
     await it.call("background.stop", { command_id });
     await until(() => sockets() === 0, "the end of its way out");

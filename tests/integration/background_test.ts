@@ -8,6 +8,9 @@ import {
 } from "@std/assert";
 import { join } from "@std/path";
 import type { SvcError } from "../../src/protocol/errors.ts";
+import { has_bubblewrap } from "../support/bubblewrap.ts";
+import { hasProgram } from "../support/programs.ts";
+import { hasLandlock } from "../support/landlock.ts";
 import { processesWith, Scenario, until } from "../support/scripted.ts";
 import { can_run_svc } from "../support/svc.ts";
 
@@ -118,7 +121,7 @@ Deno.test({
   },
 });
 
-for (const shell of ["bubblewrap", "none"]) {
+for (const shell of ["bubblewrap", ...(hasLandlock() ? ["landlock"] : []), "none"]) {
   Deno.test({
     name: `stop, cancel, the session's end and the daemon's: shell = "${shell}"`,
     ignore,
@@ -183,7 +186,7 @@ for (const shell of ["bubblewrap", "none"]) {
         const { it } = stage;
         const mark = marker();
         // In a jail, also what has left by two forks.
-        const forks = shell === "bubblewrap" && how === "killed"
+        const forks = shell !== "none" && how === "killed"
           ? `setsid sh -c 'setsid sh -c "${forever(mark)}" &' &`
           : `setsid sh -c '${forever(mark)}' &`;
         const id = await stage.starts(`${forks} ${forever(mark)}`);
@@ -354,42 +357,91 @@ Deno.test({
   },
 });
 
+/** Answers with its name at the port that it is given, 0 for any, and says when it is up. */
+const SERVER = [
+  "import http.server, sys",
+  "class H(http.server.BaseHTTPRequestHandler):",
+  "  def do_GET(self):",
+  "    self.send_response(200); self.end_headers(); self.wfile.write(sys.argv[2].encode())",
+  "s = http.server.HTTPServer(('127.0.0.1', int(sys.argv[1])), H)",
+  "print('port', s.server_port, flush=True)",
+  "s.serve_forever()",
+].join("\n");
+const get = (port: number | string) =>
+  `python3 -c "import urllib.request as u; ` +
+  `print(u.urlopen('http://127.0.0.1:${port}/', timeout=20).read().decode())"`;
+const python = ignore || !hasProgram("python3");
+
 Deno.test({
-  name: "a server in the background answers a later command with network, and says if it cannot",
-  ignore,
+  name: "a server in the background answers a later command with network",
+  ignore: python,
   async fn() {
     await using stage = await begin({ toml: "[sandbox]\nnetwork = true" });
     const { it } = stage;
-    Deno.writeTextFileSync(
-      join(it.workdir, "serve.py"),
-      [
-        "import http.server, sys",
-        "class H(http.server.BaseHTTPRequestHandler):",
-        "  def do_GET(self):",
-        "    self.send_response(200); self.end_headers(); self.wfile.write(b'pong')",
-        "s = http.server.HTTPServer(('127.0.0.1', 0), H)",
-        "print('port', s.server_port, flush=True)",
-        "s.serve_forever()",
-      ].join("\n"),
-    );
-    const id = await stage.starts("python3 serve.py");
+    Deno.writeTextFileSync(join(it.workdir, "serve.py"), SERVER);
+    const id = await stage.starts("python3 serve.py 0 pong");
     const [ready] = await stage.does(call("command_output", { command_id: id, wait_s: 60 }));
     const port = ready.output.match(/port (\d+)/)?.[1];
     assert(port !== undefined, ready.output);
-    const get = `python3 -c "import urllib.request as u; ` +
-      `print(u.urlopen('http://127.0.0.1:${port}/').read().decode())"`;
-    const [answer] = await stage.does(call("run_command", { command: get }));
+    const [answer] = await stage.does(call("run_command", { command: get(port) }));
     assertEquals(answer.output, "pong");
   },
 });
 
 Deno.test({
-  name: "without network the model is told that no other command reaches its ports",
-  ignore,
+  name: "without network the commands of a session share a loopback while one runs on",
+  ignore: python || !has_bubblewrap,
   async fn() {
     await using stage = await begin({ toml: '[sandbox]\nshell = "bubblewrap"' });
-    const [{ output }] = await stage.does(start("sleep 600"));
-    assertStringIncludes(output, "no other command can connect to a port that it opens");
+    const { it } = stage;
+    const run = async (command: string) =>
+      (await stage.does(call("run_command", { command })))[0].output;
+    const up = async (command_id: string) => {
+      const [{ output }] = await stage.does(call("command_output", { command_id, wait_s: 60 }));
+      assertStringIncludes(output, "port ");
+    };
+    Deno.writeTextFileSync(join(it.workdir, "serve.py"), SERVER);
+    const rights = "grep -E '^(Uid|Gid|Cap|NoNew|Seccomp)' /proc/self/status; ls /proc/self/fd; " +
+      "ls -ld . /etc; for each in pid mnt user ipc; do readlink /proc/1/ns/$each; done | wc -l";
+    const alone = await run(rights);
+    const [{ output }] = await stage.does(start("python3 serve.py 8311 one"));
+    assertStringIncludes(output, "only this session's commands without network: true reach");
+    const one = output.match(/cmd_\w+/)![0];
+    await up(one);
+    assertEquals(await run(get(8311)), "one");
+    assertEquals(await run(rights), alone);
+    // In the other direction too, and a port of one is taken for the other.
+    const two = await stage.starts(`${get(8311)} | grep -q one && python3 serve.py 8312 two`);
+    await up(two);
+    assertEquals(await run(get(8312)), "two");
+    assertStringIncludes(await run("python3 serve.py 8311 three"), "Address already in use");
+    // Nobody else reaches it: another session, this machine, and a command with its network.
+    const own = it.session_id;
+    it.session_id = await it.client.session({
+      workdir: it.place.mkdir("other"),
+      model: it.model,
+      approval: "auto",
+    });
+    assertStringIncludes(await run(get(8311)), "Connection refused");
+    const other = await stage.starts("sleep 600");
+    assertStringIncludes(await run(get(8311)), "Connection refused");
+    await it.call("background.stop", { command_id: other });
+    it.session_id = own;
+    const connected = Deno.connect({ hostname: "127.0.0.1", port: 8311 });
+    await assertRejects(() => connected, Deno.errors.ConnectionRefused);
+    assertStringIncludes(
+      await run("ls /sys/class/net /proc/net/dev; cat /proc/net/route"),
+      "Iface",
+    );
+    assertEquals((await run("tail -n +3 /proc/net/dev")).match(/\w+(?=:)/g), ["lo"]);
+    // It stays while any of them runs, and not longer.
+    await it.call("background.stop", { command_id: one });
+    assertEquals(await run(get(8312)), "two");
+    await it.call("background.stop", { command_id: two });
+    assertStringIncludes(await run(get(8312)), "Connection refused");
+    const again = await stage.starts("python3 serve.py 8311 again");
+    await up(again);
+    assertEquals(await run(get(8311)), "again");
   },
 });
 

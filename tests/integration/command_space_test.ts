@@ -129,6 +129,54 @@ Deno.test({
   },
 });
 
+Deno.test({
+  name: "caches go when they are old or their directory is gone; doctor shows what there is",
+  ignore,
+  async fn() {
+    await using here = await begin();
+    const { place } = here;
+    const stores = join(place.home, "spaces", "caches");
+    const used = await here.session("used");
+    await here.run(used, "head -c 3000000 /dev/urandom > $XDG_CACHE_HOME-file");
+    const [own] = [...Deno.readDirSync(stores)].filter(({ isDirectory }) => isDirectory);
+    await here.daemon.stop();
+    const days = (count: number) => new Date(Date.now() - count * 24 * 60 * 60 * 1000);
+    const plant = (name: string, workdir: string, age: number) => {
+      const deep = join(stores, name, "go", "part@v1");
+      Deno.mkdirSync(deep, { recursive: true });
+      Deno.writeTextFileSync(join(deep, "part.go"), "x".repeat(9_000_000));
+      // As Go leaves them. The test's own user removes the others.
+      if (name === "old" || name === "gone") Deno.chmodSync(deep, 0o555);
+      const owner = join(stores, `${name}.svc-workdir`);
+      Deno.writeTextFileSync(owner, workdir);
+      Deno.utimeSync(owner, days(age), days(age));
+    };
+    const there = place.mkdir("there");
+    plant("old", there, 31);
+    plant("kept", there, 29);
+    plant("gone", join(place.dir, "gone"), 3);
+    plant("gone-now", join(place.dir, "gone"), 1);
+    const { stdout } = await place.svc(["doctor", "--json"]);
+    // deno-lint-ignore no-explicit-any -- a finding
+    const shown = JSON.parse(stdout).checks.find((it: any) => it.name === "caches");
+    assertMatch(
+      shown.message,
+      /^3[789]\.\d MiB in the package caches of 5 directories, the largest with 8\.\d MiB for /,
+    );
+    assertMatch(shown.message, /MiB in \/tmp of 1 session$/);
+    assertStringIncludes(shown.hint, stores);
+
+    const daemon = await place.serve();
+    await using client = await daemon.rpc();
+    const session_id = await client.session({ workdir: place.mkdir("used"), ...MODEL });
+    await instruct(client, session_id, "run true");
+    const left = () => [...Deno.readDirSync(stores)].map(({ name }) => name).sort();
+    const expected = [own.name, "kept", "gone-now"].flatMap((it) => [it, `${it}.svc-workdir`]);
+    await until(() => left().length === expected.length, "the caches that go");
+    assertEquals(left(), expected.sort());
+  },
+});
+
 /** An npm registry with one package, made by npm itself. */
 async function registry(dir: string) {
   Deno.writeTextFileSync(
@@ -331,7 +379,11 @@ Deno.test({
       assertEquals(
         await run("own; list /usr/bin/env; cat /dev/null; echo $PATH"),
         [
-          ...["own", "/usr/bin/env", `${links}:/usr/bin:/bin`],
+          ...[
+            "own",
+            "/usr/bin/env",
+            `${links}:/usr/bin:/bin:/var/cache/svc/bin:/var/cache/svc/python/bin`,
+          ],
         ].join("\n"),
       );
       assertMatch(await run(`echo > ${links}/new`), /Read-only file system/);

@@ -49,6 +49,25 @@ const PLACES: Record<string, { source: string; make: string; at: string }> = {
       `git clone -q main part && cd main && ${GIT} submodule --quiet add ../part libs/part && cd libs/part && ${NAMED}`,
     at: "main/libs/part",
   },
+  "a git directory elsewhere": {
+    source: "git init --separate-git-dir",
+    make:
+      `${GIT} clone -q --separate-git-dir=elsewhere.git main apart && cd apart && ${NAMED} && ` +
+      'git config core.worktree "$PWD"',
+    at: "apart",
+  },
+  "a sparse checkout": {
+    source: "buildkite/agent#4199",
+    make: `${GIT} clone -q --no-checkout main sparse && cd sparse && ${NAMED} && ` +
+      "git sparse-checkout set packages && git checkout -q",
+    at: "sparse",
+  },
+  "a partial clone": {
+    source: "github/gh-aw#35947",
+    make: "git -C main config uploadpack.allowFilter true && " +
+      `${GIT} clone -q --filter=blob:none file://$PWD/main partial && cd partial && ${NAMED}`,
+    at: "partial",
+  },
   "pointers that are relative": {
     source: "SII-Holos/synergy#1367",
     make: "git -C main worktree add -q ../moves -b moves && " +
@@ -141,6 +160,30 @@ Deno.test(
         assert(made.ok, made.output);
       });
     }
+  },
+);
+
+Deno.test(
+  { name: "a git directory that does not name the checkout is hidden, with what to do", ignore },
+  async () => {
+    await using calls = await MadeCalls.begin();
+    const top = calls.scenario.place.mkdir("apart");
+    await outside(
+      top,
+      `${GIT} init -q private && ${GIT} -C private commit -q --allow-empty -m secret`,
+    );
+    await outside(top, `mkdir work && echo "gitdir: $PWD/private/.git" > work/.git`);
+    await calls.in("apart/work");
+    const [log] = await calls.make(["run_command", { command: "git log" }]);
+    assertEquals(log.ok, false);
+    assertStringIncludes(
+      log.output,
+      `[commands do not see ${top}/private/.git, because it does not name this checkout; in the ` +
+        'checkout the person can run: git config core.worktree "$PWD"]',
+    );
+    await outside(join(top, "work"), 'git config core.worktree "$PWD"');
+    const [after] = await calls.make(["run_command", { command: "git log" }]);
+    assertStringIncludes(after.output, "secret");
   },
 );
 

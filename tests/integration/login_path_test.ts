@@ -4,6 +4,7 @@ import { join } from "@std/path";
 import type { Finding } from "../../src/cli/doctor/check.ts";
 import { instruct } from "../support/instruct.ts";
 import { hasProgram } from "../support/programs.ts";
+import { until } from "../support/scripted.ts";
 import { can_run_svc, type Daemon, Place } from "../support/svc.ts";
 
 const ignore = !can_run_svc || Deno.build.os === "windows" || !hasProgram("bash");
@@ -109,13 +110,13 @@ Deno.test({
   async fn() {
     await using place = personWith('. "$HOME/.bashrc"');
     const first = await place.serve();
+    // Control: it is asked before that.
+    await until(() => wasRead(place), "the shell is asked");
     {
       await using client = await first.rpc();
       await client.session({ workdir: place.env.HOME, ...MODEL });
       assertEquals((await doctor(place)).status, "ok");
     }
-    // Control: it was asked before that.
-    assert(wasRead(place));
     await first.stop();
     Deno.removeSync(join(place.dir, "person/read"));
     const daemon = await place.serve();

@@ -4,6 +4,7 @@
  * conversation.
  */
 import { criticised, type TurnParts } from "../../agent/loop.ts";
+import type { AddedRoot } from "../../jail/added_directories.ts";
 import type { Checkout } from "../../jail/git_around.ts";
 import { programArgv, type Sandbox, type SandboxScope } from "../../jail/sandbox.ts";
 import type { Tool, ToolOutcome, ToolScope } from "../../agent/tool.ts";
@@ -53,6 +54,8 @@ interface Hosted {
   idle?: ReturnType<typeof setTimeout>;
   /** Whether it cannot write to the session's directory itself. */
   read_only: boolean;
+  /** The added directories that it sees. */
+  added: string;
   endWatch(): Promise<void>;
   /** Reported so far. */
   usd: number;
@@ -149,24 +152,30 @@ export class Agents {
     const { model } = session.state;
     const known = this.#hosted.get(session.id);
     const read_only = session.state.approval !== "auto";
-    const fits = known?.model === model && known.read_only === read_only;
+    const roots = this.#options.added(session);
+    const added = JSON.stringify(roots);
+    const fits = known?.model === model && known.read_only === read_only && known.added === added;
     if (known !== undefined && !known.agent.gone && fits) {
       clearTimeout(known.idle);
       return { hosted: known, fresh: false };
     }
     await this.sessionEnded(session.id);
     const endWatch = read_only ? async () => {} : await this.#options.watchWrites(session);
-    const agent = await this.#open(session, read_only).catch(async (error) => {
+    const agent = await this.#open(session, read_only, roots).catch(async (error) => {
       await endWatch();
       throw error;
     });
-    const hosted: Hosted = { agent, model, read_only, endWatch, usd: 0 };
+    const hosted: Hosted = { agent, model, read_only, added, endWatch, usd: 0 };
     this.#hosted.set(session.id, hosted);
     return { hosted, fresh: true };
   }
 
   /** @param read_only whether its writes need the session's tools */
-  async #open({ id, state }: Session, read_only: boolean): Promise<Agent> {
+  async #open(
+    { id, state }: Session,
+    read_only: boolean,
+    added: readonly AddedRoot[],
+  ): Promise<Agent> {
     const { workdir, model, approval } = state;
     const { entries, env, log, version, scope, checkout } = this.#options;
     const sandbox = await this.#options.sandbox();
@@ -186,6 +195,7 @@ export class Agents {
     });
     const spawned = programArgv(sandbox, [command, ...args], {
       ...scope(workdir),
+      added,
       // It outlives the start of other sessions, so it never sees the directories around its own.
       checkout: state.trust === "trusted" ? { ...checkout(workdir), top: undefined } : undefined,
       read_only,

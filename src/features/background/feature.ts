@@ -5,9 +5,14 @@ import { backgroundVerbs } from "./verbs.ts";
 export const background = feature({
   name: "background",
   verbs: backgroundVerbs,
-  open: ({ background, hub }) => ({
+  open: ({ background, config, hub, sandbox }) => ({
     services: { background, hub },
-    tools: async () => (await import("./tools.ts")).backgroundTools({ background }),
+    tools: async () =>
+      (await import("./tools.ts")).backgroundTools({
+        background,
+        config,
+        sandbox,
+      }),
     finish: async (grace_ms) => await (await background.opened)?.close(grace_ms),
   }),
 });

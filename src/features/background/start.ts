@@ -9,10 +9,11 @@ import type { Host } from "../../verbs/host.ts";
 type StartParts = Pick<
   Host,
   | "background"
-  | "config"
   | "granted"
   | "hub"
   | "ids"
+  | "networkOf"
+  | "opened"
   | "sandbox"
   | "space"
   | "unconfined"
@@ -22,7 +23,8 @@ type StartParts = Pick<
 /** Starts a command line and returns at once. */
 export async function startInBackground(
   parts: StartParts,
-  { command, timeout_s, network = false, outside_sandbox = false, granted = [] }: Command,
+  { command, timeout_s, network = false, outside_sandbox = false, paths = [], granted = [] }:
+    Command,
   { session_id, call_id, workdir, hidden, added, signal, mayConnect }: ToolScope,
 ): Promise<ToolOutcome> {
   const session = await parts.hub.get(session_id);
@@ -33,7 +35,7 @@ export async function startInBackground(
   }
   const space = await parts.space(session_id);
   const { env, grants } = await parts.granted(session_id);
-  const all = network || parts.config().sandbox.network === true;
+  const all = network || parts.networkOf(session.state) === true;
   // Nobody is asked for a command that runs beside its session's calls.
   const way_out = all || outside_sandbox
     ? undefined
@@ -42,13 +44,14 @@ export async function startInBackground(
     session_id,
     workdir,
     hidden,
-    added,
+    added: [...added, ...parts.opened(paths)],
     env,
     grants: stillGranted(grants, granted),
     space,
     checkout: space?.checkout,
     network: all,
     proxy: way_out?.proxy,
+    shares_network: true,
     background: true,
   };
   const sandbox = await (outside_sandbox ? parts.unconfined() : parts.sandbox());
@@ -57,7 +60,7 @@ export async function startInBackground(
     command_id: parts.ids.next("cmd"),
     call_id,
     command,
-    beyond: accessWords({ network, outside_sandbox }),
+    beyond: accessWords({ network, outside_sandbox, paths }),
     way_out,
     scope,
     sandbox,
@@ -68,10 +71,18 @@ export async function startInBackground(
   const notes = [`started in the background as ${command_id}`];
   if (sandbox.kind === "bubblewrap") {
     notes.push("[.git is read-only for it]");
-    if (!scope.network) notes.push(ALONE);
+    if (!scope.network) notes.push(await sandbox.sharesNetwork(session_id) ? SHARED : ALONE);
+  }
+  if ((sandbox.kind === "landlock" || sandbox.kind === "seatbelt") && !scope.network) {
+    notes.push(WITHOUT_PORTS);
   }
   return { ok: true, output: notes.join("\n") };
 }
 
+const SHARED =
+  "[it has no network of the machine: only this session's commands without network: true " +
+  "reach the ports that it opens, at localhost]";
+
+const WITHOUT_PORTS = "[it has no network and can open no port: start a server with network: true]";
 const ALONE = "[it has no network, so no other command can connect to a port that it opens: test " +
   "a server in the same command line, over a Unix socket in /tmp, or start both with network: true]";

@@ -2,6 +2,8 @@
 import * as z from "zod";
 import type { SessionCommand } from "../../agent/background.ts";
 import { refusalNotes } from "../../agent/way_out.ts";
+import { heldText } from "../../jail/holds.ts";
+import { accessWords } from "../../protocol/command_access.ts";
 import { endText } from "../../protocol/background_text.ts";
 import type { Host } from "../../verbs/host.ts";
 import { defineTool, type Tool } from "../../agent/tool.ts";
@@ -14,7 +16,7 @@ const WAIT_MAX_S = 300;
 const INPUT_MAX = 16 * 1024;
 
 /** Returns the tools for commands that run. */
-export function backgroundTools(parts: Pick<Host, "background">): Tool[] {
+export function backgroundTools(parts: Pick<Host, "background" | "config" | "sandbox">): Tool[] {
   const find = async (session_id: string, command_id: string) => {
     const background = await parts.background.get();
     return { background, command: background.get(session_id, command_id) };
@@ -73,6 +75,11 @@ export function backgroundTools(parts: Pick<Host, "background">): Tool[] {
         `command_input ${JSON.stringify([command_id, text, close ?? false])}`,
       asks_in_auto: ({ beyond }) => beyond !== undefined,
       beyond: ({ beyond }) => beyond,
+      async held({ beyond }) {
+        if (beyond === accessWords({ outside_sandbox: true })) return undefined;
+        const network = beyond !== undefined || parts.config().sandbox.network === true;
+        return heldText(await parts.sandbox(), network);
+      },
       async run({ command_id, text, close }, { session_id }) {
         const { command: { process, ended } } = await find(session_id, command_id);
         if (ended !== undefined || process.end !== undefined) {

@@ -1,5 +1,6 @@
 /** What a model is told about its session. */
 import { visibleLine } from "../../base/visible.ts";
+import type { Sandbox } from "../../jail/sandbox.ts";
 import { addedDirectoriesText, type AddedDirectory } from "../../protocol/added_directory.ts";
 import type { Approval, ToldPart, Trust } from "../../protocol/events.ts";
 
@@ -52,8 +53,8 @@ export interface FactSources {
   trust: Trust;
   /** Whether commands see the checkout around the working directory. */
   sees_checkout: boolean;
-  /** Whether a sandbox confines commands. */
-  confined: boolean;
+  /** What confines commands. */
+  confined: Sandbox["kind"];
   network: boolean | "allowed";
   granted?: string;
   skills?: string;
@@ -71,7 +72,7 @@ export function factsOf(from: FactSources): Facts {
       ? "none"
       : repository === workdir
       ? "the working directory is its top"
-      : visibleLine(repository) + (from.confined ? belowTop(from) : ""),
+      : visibleLine(repository) + (from.confined === "none" ? "" : belowTop(from)),
     branch: repository === undefined ? "none" : from.branch,
     date: dateOf(from.now),
     system: from.system,
@@ -96,7 +97,11 @@ const SEES_CHECKOUT = "; commands can read all of it and commit, and change file
 const SEES_HISTORY = "; commands read its history, and see no files of it but those of the " +
   "working directory. Git shows the others as deleted: use git status . and git diff .";
 
-function belowTop({ sees_checkout }: FactSources): string {
+const READS_CHECKOUT = "; commands can read all of it, but not commit, and change files in the " +
+  "working directory only";
+
+function belowTop({ sees_checkout, confined }: FactSources): string {
+  if (confined !== "bubblewrap") return sees_checkout ? READS_CHECKOUT : "";
   return sees_checkout ? SEES_CHECKOUT : SEES_HISTORY;
 }
 
@@ -105,16 +110,29 @@ const FILE_TOOLS =
 const CONFINED =
   `${FILE_TOOLS}. Commands can write there and in /tmp, which is this session's own; the home ` +
   "directory is empty for each command, but package managers keep their caches. They can read the " +
-  "system and its programs, and see none of the person's other files. If the work needs another directory, say which and " +
-  "why: the person can add it with /add-dir";
-const WAY_OUT = ". For a command that cannot work like this, set outside_sandbox: true with a " +
-  "reason: the person is asked";
+  "system and its programs, and see none of the person's other files. If the work needs another " +
+  "directory, say which and why: the person can add it with /add-dir";
+const confinedBy = (name: string, more: string) =>
+  `${FILE_TOOLS}. ${name} holds commands: they can write there and in $TMPDIR, which is this ` +
+  "session's own like their home directory, and not in /tmp. They can read the system and its " +
+  `programs, and none of the person's other files. They cannot use Unix sockets, ${more}`;
+const CONFINED_IN_PART = {
+  landlock: confinedBy(
+    "Landlock",
+    "pseudo-terminals, /dev/shm and System V IPC, nor list /. Keep to the working directory, and " +
+      "leave .git/config, .git/hooks and .svc as they are, although commands can change them",
+  ),
+  seatbelt: confinedBy("Seatbelt", "pseudo-terminals and the keychain"),
+};
+const WAY_OUT = ". For one command that needs other files, name them in paths, and for one that " +
+  "cannot work like this set outside_sandbox: true, each with a reason: the person is asked";
 const UNCONFINED = `${FILE_TOOLS}. No sandbox holds commands on this machine, so keep to it in ` +
   "commands too";
 
 function limitsOf(from: FactSources): string {
-  if (!from.confined) return UNCONFINED;
-  return mayAskForMore(from) ? CONFINED + WAY_OUT : CONFINED;
+  if (from.confined === "none") return UNCONFINED;
+  const limits = from.confined === "bubblewrap" ? CONFINED : CONFINED_IN_PART[from.confined];
+  return mayAskForMore(from) ? limits + WAY_OUT : limits;
 }
 
 /** Whether a command can ask for more than the sandbox allows. */
@@ -126,6 +144,9 @@ function approvalOf({ approval, trust }: FactSources): string {
   switch (approval) {
     case "ask":
       return "reading runs at once; every change and command waits for the person's decision";
+    case "workspace":
+      return "workspace: reading, changes of files and commands run at once in the working " +
+        "directory and added ones; everything else waits for the person's decision";
     case "read_only":
       return "read_only: only what reads is run. If more is needed, say what: the person can start " +
         "a session that may";
@@ -138,10 +159,11 @@ function approvalOf({ approval, trust }: FactSources): string {
 
 function networkOf(from: FactSources): string {
   if (from.network === true) return "yes";
-  if (!from.confined) return "not meant to be used";
+  if (from.confined === "none") return "not meant to be used";
   if (from.network === "allowed") return allowedOnly(from);
-  if (!mayAskForMore(from)) return "none; fetch_url reads web pages";
-  return "none; fetch_url reads web pages. For a command that needs it, such as one that installs " +
+  const none = from.confined === "bubblewrap" ? "none" : "none, not even localhost";
+  if (!mayAskForMore(from)) return `${none}; fetch_url reads web pages`;
+  return `${none}; fetch_url reads web pages. For a command that needs it, such as one that installs ` +
     "packages, set network: true with a reason: the person is asked";
 }
 

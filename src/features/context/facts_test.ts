@@ -13,7 +13,7 @@ const from: FactSources = {
   approval: "ask",
   trust: "trusted",
   sees_checkout: false,
-  confined: true,
+  confined: "bubblewrap",
   network: false,
 };
 
@@ -74,7 +74,7 @@ Deno.test("each approval, and a machine without a sandbox, has its own words", (
     ),
   );
   assertEquals(said.size, 4, "only a hired session in auto refuses what is risky");
-  const { sandbox, network } = factsOf({ ...from, confined: false });
+  const { sandbox, network } = factsOf({ ...from, confined: "none" });
   assert(/No sandbox/.test(sandbox) && !/see none/.test(sandbox));
   assertEquals(network, "not meant to be used");
 });
@@ -105,4 +105,14 @@ Deno.test("a short status names twenty paths, makes strange ones visible, and co
   assertEquals(lines.length, 22);
   assertEquals([lines[0], lines.at(-1)], ["more than 500 changed or new", "… and 480 more"]);
   assert(lines.every((line) => line.length <= 200));
+});
+
+Deno.test("what Landlock and Seatbelt hold is told as less than what bubblewrap holds", () => {
+  for (const confined of ["landlock", "seatbelt"] as const) {
+    const told = factsOf({ ...from, confined, network: false });
+    assertMatch(told.sandbox, /(Landlock|Seatbelt) holds commands: .*\$TMPDIR.*not in \/tmp/);
+    assertMatch(told.network, /^none, not even localhost; fetch_url reads web pages/);
+    const below = factsOf({ ...from, confined, repository: "/home", sees_checkout: true });
+    assertMatch(below.repository, /can read all of it, but not commit/);
+  }
 });

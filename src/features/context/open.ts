@@ -7,12 +7,12 @@ import { Teller } from "./teller.ts";
 
 /** Creates what tells a daemon's models where they work. */
 export async function openTeller(host: Host): Promise<Teller> {
-  const { models, sandbox, config, paths, turn_parts, checkout, granted, uid, log } = host;
+  const { models, sandbox, networkOf, paths, turn_parts, checkout, granted, uid, log } = host;
   const library = await host.use(skills).library();
   return new Teller({
     isBuiltin: (model) => models().isBuiltin(model),
     sandbox,
-    network: () => config().sandbox.network,
+    networkOf,
     home: paths.home,
     skills: (session) => skillsText(library.skills(session).skills),
     skill(session) {

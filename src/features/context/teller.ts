@@ -6,10 +6,11 @@ import { realPathIfAny } from "../../os/files.ts";
 import type { Log } from "../../os/log.ts";
 import type { Checkout } from "../../jail/git_around.ts";
 import { findShell, type Granted, type Sandbox } from "../../jail/sandbox.ts";
-import { grantsText } from "../../jail/grants.ts";
+import { gitText, grantsText } from "../../jail/grants.ts";
 import { messageOf } from "../../protocol/errors.ts";
 import { UntrustedReader } from "../../jail/untrusted_files.ts";
 import type { EventData } from "../../protocol/events.ts";
+import { isWorkTitle } from "../../session/ids.ts";
 import type { SessionState } from "../../session/session_state.ts";
 import type { Session } from "../../session/session.ts";
 import type { Turn } from "../../session/turn.ts";
@@ -24,7 +25,7 @@ interface TellerParts {
   isBuiltin(model: string): boolean;
   sandbox(): Promise<Sandbox>;
   /** "allowed" means some hosts only. */
-  network(): boolean | "allowed";
+  networkOf(session: SessionState): boolean | "allowed";
   /** svc's home, with the person's rules. */
   home: string;
   /** In words; undefined without skills. */
@@ -130,11 +131,12 @@ export class Teller implements Disposable {
     session: Session,
     sandbox: Sandbox,
     repository: Repository | undefined,
-    { env, grants = [] }: Granted,
+    { env, grants = [], git_hosts = [] }: Granted,
   ): Facts {
-    const { workdir, added_dirs, model, approval, trust } = session.state;
+    const { workdir, added_dirs, model, approval, trust, title } = session.state;
     const checkout = trust === "trusted" ? this.#parts.checkout(workdir) : undefined;
     const around = sandbox.around({ workdir, hidden: [], network: false, checkout });
+    const has_git = git_hosts.length > 0 && sandbox.forwards && !isWorkTitle(title);
     return factsOf({
       sees_checkout: around?.shown !== undefined,
       workdir,
@@ -147,11 +149,12 @@ export class Teller implements Disposable {
       model,
       approval,
       trust,
-      confined: sandbox.kind !== "none",
-      network: networkIn(sandbox, this.#parts.network()),
-      granted: grants.length === 0
-        ? undefined
-        : grantsText(grants, sandbox.granted(grants, { env }).there),
+      confined: sandbox.kind,
+      network: networkIn(sandbox, this.#parts.networkOf(session.state)),
+      granted: [
+        ...(grants.length > 0 ? [grantsText(grants, sandbox.granted(grants, { env }).there)] : []),
+        ...(has_git ? [gitText(git_hosts)] : []),
+      ].join("; ") || undefined,
       skills: this.#parts.skills(session),
       skill: this.#parts.skill(session),
     });

@@ -6,7 +6,8 @@ import type { Log } from "../../os/log.ts";
 import type { Session } from "../../session/session.ts";
 import type { WorkSession, WorkSessionOptions } from "../../session/work_session.ts";
 import type { CheckRunner } from "./checks.ts";
-import type { Mission, MissionBranch, MissionOptions } from "./mission.ts";
+import type { Approval } from "../../protocol/events.ts";
+import type { Mission, MissionApproval, MissionBranch, MissionOptions } from "./mission.ts";
 import { type MissionSpec, readSpec } from "./spec.ts";
 import type { MissionStore } from "./store.ts";
 import type { Workspace } from "./workspace.ts";
@@ -23,7 +24,7 @@ export interface MissionParts {
   session(id: string): Promise<Session>;
   /** Starts the session that shows a mission. @throws {SvcError} validation. */
   startParent(
-    options: { workdir: string; title: string; model: string; approval: "auto" | "ask" },
+    options: { workdir: string; title: string; model: string; approval: MissionApproval },
   ): Promise<Session>;
   endParent(session_id: string): Promise<void>;
   /** Reports in the session what a mission writes, until the returned function is called. */
@@ -43,7 +44,7 @@ export interface MissionParts {
   /** Checks that a model id leads to a model. @throws {SvcError} validation. */
   checkModel(id: string): void;
   defaultModel(): string;
-  defaultApproval(): "auto" | "ask" | "read_only";
+  defaultApproval(): Approval;
 }
 
 export interface CreateMission extends Partial<Omit<MissionOptions, "approval">> {
@@ -54,7 +55,7 @@ export interface CreateMission extends Partial<Omit<MissionOptions, "approval">>
   make_workdir?: boolean;
   /** An object, or its JSON or YAML text. */
   spec: unknown;
-  approval?: "auto" | "ask";
+  approval?: MissionApproval;
   /** Continue the newest mission of this spec's id in the workdir, if it has not completed. */
   resume?: boolean;
 }
@@ -130,7 +131,7 @@ function optionsOf(
   const model = request.model ?? parent?.state.model ?? parts.defaultModel();
   parts.checkModel(model);
   const inherited = parent?.state.approval ?? parts.defaultApproval();
-  const approval = request.approval ?? (inherited === "auto" ? "auto" : "ask");
+  const approval = request.approval ?? (inherited === "read_only" ? "ask" : inherited);
   return { model, approval, continue_on_failure, parallel, budget_usd, env };
 }
 

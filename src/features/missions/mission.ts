@@ -1,6 +1,6 @@
 import type * as z from "zod";
 import type { Check, MissionSpec } from "./spec.ts";
-import type { EventData, Tier } from "../../protocol/events.ts";
+import type { Approval, EventData, Tier } from "../../protocol/events.ts";
 import type { missionLogEntrySchema } from "./schemas.ts";
 
 export type MissionStatus = "running" | "completed" | "failed" | "cancelled";
@@ -22,11 +22,13 @@ export type CriterionStatus =
 
 export type FailureClass = NonNullable<EventData["descent.tier_changed"]["failure_class"]>;
 
+export type MissionApproval = Exclude<Approval, "read_only">;
+
 /** The settings of a mission. */
 export interface MissionOptions {
   model: string;
   /** Whether rewriting a check and soft passes need a person. */
-  approval: "auto" | "ask";
+  approval: MissionApproval;
   /** Continue with what does not depend on a failure. */
   continue_on_failure: boolean;
   /** Number of concurrent tasks, with worktrees. */

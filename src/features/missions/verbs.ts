@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { MissionView } from "./engine.ts";
+import { approval } from "../../protocol/schemas/session.ts";
 import { verbsOf } from "../../verbs/define.ts";
 import { session_id } from "../../verbs/session_id.ts";
 import type { MissionServices } from "./open.ts";
@@ -88,7 +89,7 @@ export const missionVerbs = [
         model: z.string().optional().describe(
           "<provider>/<model>; by default, the session's model",
         ),
-        approval: z.enum(["auto", "ask"]).optional()
+        approval: approval().exclude(["read_only"]).optional()
           .describe(
             "Whether writes, commands, rewritten checks and soft passes need approval; " +
               "by default, as in the session that starts the mission",

@@ -5,12 +5,13 @@ export const verify = feature({
   name: "verify",
   verbs: verifyVerbs,
   open: (
-    { hub, paths: { home }, sandbox, scope, space, granted, config, wayOut, watchWrites },
+    { hub, paths: { home }, sandbox, scope, space, granted, networkOf, wayOut, watchWrites },
   ) => ({
-    services: { hub, home, sandbox, scope, granted, watchWrites },
+    services: { hub, home, sandbox, scope, granted, networkOf, watchWrites },
     async tools() {
       const { verifyTool } = await import("./tool.ts");
-      const network = () => config().sandbox.network === true;
+      const network = async (session_id: string) =>
+        networkOf((await hub.get(session_id)).state) === true;
       return [verifyTool({ sandbox, space, granted, network, wayOut })];
     },
   }),

@@ -6,9 +6,10 @@ import {
   type ToolParts,
   type ToolScope,
 } from "../../agent/tool.ts";
-import { couldGrant, stillGranted, unseenPrograms } from "../../agent/run_command.ts";
-import { COMMAND_TIMEOUT_MAX_S } from "../../agent/tools.ts";
+import { couldGrant, couldReach, stillGranted, unseenPrograms } from "../../agent/run_command.ts";
+import { COMMAND_TIMEOUT_MAX_S, isConfined } from "../../agent/tools.ts";
 import { type Grant, grantedWords } from "../../jail/grants.ts";
+import { heldText } from "../../jail/holds.ts";
 import { decideHost, refusalNotes } from "../../agent/way_out.ts";
 import type { Agreed } from "./verify.ts";
 
@@ -54,6 +55,8 @@ export function verifyTool(parts: VerifyToolParts): Tool {
       const says = script === undefined ? "" : `, which runs by ${detected_by}: ${script}`;
       return `verify ${runs}${says}`;
     },
+    stays: ({ granted = [] }, session_id) => isConfined(parts, granted, session_id),
+    held: async (_, session_id) => heldText(await parts.sandbox(), await parts.network(session_id)),
     run: (args, scope) => verifyProject(parts, args, scope),
   });
 }
@@ -70,7 +73,7 @@ async function verifyProject(
   const { outcomeText } = await import("./outcome.ts");
   const space = await parts.space(session_id);
   const { env, grants } = await parts.granted(session_id);
-  const network = parts.network();
+  const network = await parts.network(session_id);
   await using way_out = network
     ? undefined
     : await parts.wayOut(session_id, decideHost(mayConnect));
@@ -97,6 +100,7 @@ async function verifyProject(
   const notes = [
     ...unseenPrograms({ exit_code, output: log_tail }, sandbox, scope),
     ...(exit_code === 0 ? [] : couldGrant(log_tail, sandbox, scope)),
+    ...(exit_code === 0 ? [] : couldReach(log_tail, sandbox, scope)),
     ...refusalNotes(way_out),
   ];
   return {

@@ -12,6 +12,8 @@ interface VerifyServices extends PlaceServices {
   scope(workdir: string): SandboxScope;
   /** What the person grants to a command, of a session or their own. */
   granted(session_id?: string): Promise<Granted>;
+  /** What commands of a session reach: nothing, allowed hosts or all. */
+  networkOf(session: Session["state"]): boolean | "allowed";
   /** Reports files that are written until the returned function is called. */
   watchWrites(session: Session): Promise<() => Promise<void>>;
 }
@@ -93,14 +95,17 @@ async function run(
   // Loaded on first use.
   const { verify } = await import("./verify.ts");
   const { session_id } = at;
-  const endWatch = session_id === undefined
-    ? undefined
-    : await services.watchWrites(await services.hub.get(session_id));
+  const session = session_id === undefined ? undefined : await services.hub.get(session_id);
+  const endWatch = session && await services.watchWrites(session);
   try {
     return await verify({
       kind,
       packages,
-      scope: { ...services.scope(workdir), ...await services.granted(session_id) },
+      scope: {
+        ...services.scope(workdir),
+        ...(session && { network: services.networkOf(session.state) === true }),
+        ...await services.granted(session_id),
+      },
       sandbox: await services.sandbox(),
       timeout_ms: timeout_s * 1_000,
       signal,

@@ -197,6 +197,8 @@ export async function gitLine(
 async function trusted(repo: Repo, args: string[], signal: AbortSignal): Promise<string> {
   const { cmd, path } = ownGit(repo);
   const argv = programArgv(repo.sandbox, ["git"], scopeOf(repo));
+  // Only its variables are used.
+  argv.failed?.();
   const env = { ...argv.env, ...ENVIRONMENT, PATH: path };
   const spawn = { cmd, args: ["-C", repo.root, ...args], env };
   const outside = { root: repo.root, sandbox: { kind: "none" } } as const;

@@ -6,6 +6,7 @@ import {
   assertStringIncludes,
 } from "@std/assert";
 import { join } from "@std/path";
+import { landlock_abi } from "../../../tests/support/landlock.ts";
 import { granted } from "../../../tests/support/permissions.ts";
 import { gitInstalled, Repository } from "../../../tests/support/repository.ts";
 import { detectSandbox, type Sandbox } from "../../jail/sandbox.ts";
@@ -24,6 +25,7 @@ const runs = granted("run", "read", "write", "env", "sys") && gitInstalled();
 const sandboxes: Record<string, Sandbox | undefined> = {
   none: runs ? await detectSandbox("none") : undefined,
   bubblewrap: runs ? await detectSandbox("auto") : undefined,
+  landlock: runs && landlock_abi > 0 ? await detectSandbox("landlock") : undefined,
 };
 
 /** The operations on one repository. */

@@ -11,7 +11,7 @@ export const addedDirectorySchema = () =>
 export const addDirectorySchema = () =>
   z.object({
     path: z.string().min(1)
-      .describe("A directory; a relative path starts in the working directory"),
+      .describe("Absolute, or relative to the working directory"),
     access: z.enum(["read", "write"]).optional()
-      .describe("What tools and commands may do there; write by default"),
+      .describe("write by default"),
   });

@@ -1,5 +1,6 @@
 /** Sessions as clients see them. */
 import * as z from "zod";
+import { APPROVALS } from "../approval.ts";
 import type { Attachment } from "../attachments.ts";
 
 /** Id of a session. */
@@ -8,7 +9,7 @@ export const session_id = () =>
     /^sess_[0-9A-Z]{26}$/,
     "must have the shape sess_<ULID>",
   );
-export const approval = () => z.enum(["auto", "ask", "read_only"]);
+export const approval = () => z.enum(APPROVALS);
 export const trust = () => z.enum(["trusted", "untrusted"]);
 
 export const turnUsageSchema = () =>

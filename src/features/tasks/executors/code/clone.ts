@@ -39,7 +39,7 @@ export async function clone(options: CloneOptions): Promise<void> {
   const { exit_code } = await runProcess({
     argv: jailed ?? outOfSandbox(options),
     cwd: into,
-    sandbox: jailed === undefined ? "none" : "bubblewrap",
+    sandbox: jailed === undefined ? "none" : options.sandbox.kind,
     timeout_ms: NO_LIMIT_MS,
     signal,
     onStdout: take,

@@ -76,8 +76,8 @@ export function codeExecutor(parts: CodeParts): Executor {
       parts.model(model);
       const local = "workdir" in place ? place.workdir : localPath(place.repo);
       if (local !== undefined) await parts.workdir(local, hired);
-      if (hired && (await parts.sandbox()).kind === "none") {
-        throw new SvcError("permission_denied", "hired code tasks need the sandbox", {
+      if (hired && (await parts.sandbox()).kind !== "bubblewrap") {
+        throw new SvcError("permission_denied", "hired code tasks need the sandbox of bubblewrap", {
           hint: "install bubblewrap; `svc doctor` checks that it works",
         });
       }

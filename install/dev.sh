@@ -3,7 +3,7 @@
 #
 #   sh install/dev.sh chat -p "ls"     any svc command, in the current directory
 #   sh install/dev.sh test             a task: test, check, compile, release, bench, contract, attack,
-#                                      soak, web, screenshots, docs, edits
+#                                      soak, web, screenshots, docs, edits, lines
 #
 # It uses the deno on PATH if its version is recent enough. Otherwise it fetches one with npm, once.
 set -eu
@@ -98,7 +98,7 @@ if ! recent deno; then
 fi
 
 case "${1-}" in
-  test | check | compile | release | bench | contract | attack | soak | web | screenshots | docs | edits)
+  test | check | compile | release | bench | contract | attack | soak | web | screenshots | docs | edits | lines)
     # What a task starts finds the same Deno.
     if [ "$deno" != deno ]; then export PATH="${deno%/*}:$PATH"; fi
     # Tasks use all packages, those of tests too.

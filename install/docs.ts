@@ -34,6 +34,7 @@ export const PARTS: readonly Part[] = [
   { file: page("commands.md"), name: "commands", text: commandHelp },
   { file: page("output.md"), name: "lines", text: lineTables },
   { file: page("output.md"), name: "exits", text: exitTable },
+  { file: page("command-lines.md"), name: "lines", text: ruledLines },
   { file: page("events.md"), name: "events", text: eventTable },
   { file: page("tools.md"), name: "tools", text: toolTables },
   { file: page("hooks.md"), name: "hooks", text: hookTables },
@@ -57,6 +58,10 @@ export async function withPart(page: string, { name, text }: Part): Promise<stri
   const [start, stop] = AS_IT_IS;
   const part = [start, await text(), stop].join("\n");
   return `${page.slice(0, begin + from.length)}\n${part}\n${page.slice(end)}`;
+}
+
+async function ruledLines(): Promise<string> {
+  return (await import("./lines.ts")).lineTables();
 }
 
 function verbTable(verbs: readonly Verb[]): string {

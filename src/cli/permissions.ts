@@ -4,7 +4,7 @@ import { print, withDaemon } from "./daemon_call.ts";
 import { UsageError } from "./define.ts";
 import type { Input } from "./spec.ts";
 import { table } from "./table.ts";
-import type { ADD, LIST, REMOVE, TEST } from "./table/permissions.ts";
+import type { ADD, ALLOW, DENY, LIST, REMOVE, TEST, TRUST, UNTRUST } from "./table/permissions.ts";
 import { absolute } from "./workdir.ts";
 
 interface Item {
@@ -35,7 +35,9 @@ export async function list({ flags }: Input<typeof LIST>): Promise<number> {
   const place = placeOf(flags);
   const found = await withDaemon((rpc) => rpc.call("permissions.list", place));
   if (flags.json) return print(found);
-  const { rules, problem } = found;
+  const { rules, problem, untrusted = [], trusted = [] } = found;
+  for (const { directory } of trusted) console.log(visibleLine(`trusted: ${directory}`));
+  for (const rule of untrusted) console.log(visibleLine(`needs trust: allow ${rule}`));
   if (problem !== undefined) console.log(visible(`the project's file cannot be used: ${problem}`));
   if (rules.length === 0) {
     console.log("no rules; the approval mode of a session decides");
@@ -90,6 +92,35 @@ export async function add({ flags, args }: Input<typeof ADD>): Promise<number> {
   const kept = await withDaemon((rpc) => rpc.call("permissions.add", { ...args, scope, ...place }));
   if (flags.json) return print(kept);
   console.log(visibleLine(`${kept.rule_id}  ${kept.rule}`));
+  return 0;
+}
+
+/** Runs `svc permissions allow`. */
+export function allow({ args, ...input }: Input<typeof ALLOW>): Promise<number> {
+  return add({ ...input, args: { ...args, action: "allow" } });
+}
+
+/** Runs `svc permissions deny`. */
+export function deny({ args, ...input }: Input<typeof DENY>): Promise<number> {
+  return add({ ...input, args: { ...args, action: "deny" } });
+}
+
+/** Runs `svc permissions trust`. */
+export async function trust({ flags, args }: Input<typeof TRUST>): Promise<number> {
+  const directory = absolute(args.directory ?? ".");
+  const done = await withDaemon((rpc) => rpc.call("permissions.trust", { directory }));
+  if (flags.json) return print(done);
+  const rules = done.allows.map((rule: string) => `  ${rule}`);
+  console.log(visible([`${done.directory} is trusted: its own rules allow`, ...rules].join("\n")));
+  return 0;
+}
+
+/** Runs `svc permissions untrust`. */
+export async function untrust({ flags, args }: Input<typeof UNTRUST>): Promise<number> {
+  const directory = absolute(args.directory ?? ".");
+  const done = await withDaemon((rpc) => rpc.call("permissions.untrust", { directory }));
+  if (flags.json) return print(done);
+  console.log(visibleLine(`${done.directory} is no longer trusted`));
   return 0;
 }
 

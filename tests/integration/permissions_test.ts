@@ -9,6 +9,7 @@ import {
 import { join } from "@std/path";
 import type { SvcError } from "../../src/protocol/errors.ts";
 import { can_run_svc, Place, type TestClient } from "../support/svc.ts";
+import { McpClient } from "../support/mcp.ts";
 import { Site } from "../support/site.ts";
 
 const ignore = !can_run_svc || Deno.build.os === "windows";
@@ -258,7 +259,7 @@ test("a project's file only makes it stricter", async (place) => {
     }
   }
   for (
-    const text of ['allow = ["run_command: touch*"]', "deny = [", "deny = 1", 'deny = ["x y"]']
+    const text of ['allow = ["run_command"', "deny = [", "deny = 1", 'deny = ["x y"]']
   ) {
     write(text);
     const { asked: [question] } = await ask(client, auto, "run touch x");
@@ -272,6 +273,59 @@ test("a project's file only makes it stricter", async (place) => {
   assertEquals((await ask(client, auto, "run touch x")).asked.length, 1);
   Deno.removeSync(file);
   assertEquals((await ask(client, auto, "run touch x")).asked.length, 0);
+});
+
+test("a project's file allows once a person trusts the directory, until it changes", async (place) => {
+  const daemon = await place.serve();
+  await using client = await daemon.rpc();
+  const workdir = place.mkdir("project");
+  const write = (rules: string) =>
+    Deno.writeTextFileSync(join(workdir, "svc.permissions.toml"), rules);
+  write('allow = ["run_command: echo *"]\ndeny = ["run_command: echo never*"]\n');
+  const id = await client.session(toolbelt(workdir));
+  const asked = async (text = "run echo hi") => (await ask(client, id, text)).asked.length;
+  assertEquals([await asked(), await asked()], [1, 1]);
+  const notes = () => client.of("lane.note").map(({ data }) => String(data.text));
+  assertEquals(notes().length, 1);
+  assertStringIncludes(notes()[0], "would allow run_command: echo *; /trust lets it");
+  const listed = () => client.rpc.call("permissions.list", { session_id: id });
+  assertEquals((await listed()).untrusted, ["run_command: echo *"]);
+
+  await using mcp = await McpClient.http(daemon, "?caps=all");
+  const refused = await mcp.call("svc.permissions.trust", { session_id: id });
+  assertEquals(refused.isError, true);
+  assertStringIncludes(JSON.stringify(refused.content), "only a person");
+
+  const trusted = await client.rpc.call("permissions.trust", { session_id: id });
+  assertEquals(trusted, { directory: workdir, allows: ["run_command: echo *"] });
+  assertEquals([await asked(), await asked("run touch x")], [0, 1]);
+  assertEquals((await ask(client, id, "run echo never")).ok, false);
+  // In this directory alone, and for no work for others.
+  const copy = place.mkdir("copy");
+  Deno.copyFileSync(join(workdir, "svc.permissions.toml"), join(copy, "svc.permissions.toml"));
+  const other = await client.session(toolbelt(copy));
+  assertEquals((await ask(client, other, "run echo hi")).asked.length, 1);
+
+  await daemon.stop();
+  const again = await place.serve();
+  await using after = await again.rpc();
+  await after.rpc.call("session.subscribe", { session_id: id });
+  assertEquals((await ask(after, id, "run echo hi")).asked.length, 0);
+  write('allow = ["run_command: echo *", "run_command: touch *"]\n');
+  assertEquals((await ask(after, id, "run echo hi")).asked.length, 1);
+  const svc = (...args: string[]) => place.svc(["permissions", ...args], { cwd: workdir });
+  assertMatch(
+    (await svc("list", "--directory", ".")).stdout,
+    /needs trust: allow run_command: touch/,
+  );
+  assertStringIncludes((await svc("trust")).stdout, "run_command: touch *");
+  assertStringIncludes((await svc("list")).stdout, `trusted: ${workdir}`);
+  assertEquals((await ask(after, id, "run touch x")).asked.length, 0);
+  assertEquals((await svc("untrust")).code, 0);
+  assertEquals((await ask(after, id, "run touch x")).asked.length, 1);
+  assertEquals((await svc("untrust")).code, 1);
+  Deno.removeSync(join(workdir, "svc.permissions.toml"));
+  assertStringIncludes((await svc("trust")).stderr, "allows nothing");
 });
 
 test("a fetch that a rule allows is not redirected to where none does", async (place) => {
@@ -349,11 +403,14 @@ test("permissions.test and svc permissions say what decides", async (place) => {
   const json = JSON.parse((await svc("test", "npm test", "--json")).stdout);
   assertEquals([json.decision, json.approval], ["allow", "ask"]);
   const hidden = "run_command = echo \u202e";
-  const added = JSON.parse((await svc("add", "deny", hidden, "--json")).stdout);
+  const added = JSON.parse((await svc("deny", hidden, "--json")).stdout);
   assertEquals(added.rule, hidden);
   const listed = (await svc("list", "--directory", ".")).stdout;
   assertStringIncludes(listed, "echo \\u{202e}");
   assert(!listed.includes("\u202e"));
   assertEquals((await svc("remove", added.rule_id)).code, 0);
   assert(!(await svc("list")).stdout.includes(added.rule_id));
+  await svc("allow", "run_command: cargo test *");
+  const elsewhere = await svc("test", "cargo test -q");
+  assertMatch(elsewhere.stdout, /decision +allow\nby +allow run_command: cargo test \*/);
 });

@@ -186,3 +186,49 @@ Deno.test({
     await page.getByText(/Reconnecting|Offline/).first().waitFor({ state: "attached" });
   },
 });
+
+Deno.test({
+  name: "permission rules are shown, added, tried and removed, and every face has the same",
+  ignore: no_browser,
+  async fn() {
+    await using place = new Place();
+    place.configure('[permissions]\ndeny = ["run_command: git push*"]\n');
+    const daemon = await place.serve();
+    await using client = await daemon.rpc();
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, daemon, "/settings");
+    const { page } = app;
+    const panel = page.getByRole("region", { name: "Permission rules" });
+    await panel.getByRole("cell", { name: "run_command: git push*", exact: true }).waitFor();
+    const form = panel.getByRole("form", { name: "Add a rule" });
+    await form.getByLabel("Rule").fill("run_command: npm test *");
+    await form.getByRole("button", { name: "Add rule" }).click();
+    await panel.getByRole("cell", { name: "run_command: npm test *", exact: true }).waitFor();
+    await app.accessibleEverywhere("permission rules");
+    const tries = panel.getByRole("form", { name: "Try a command line" });
+    await tries.getByLabel("Try a command line").fill("npm test && git push");
+    await tries.getByRole("button", { name: "Try" }).click();
+    await panel.getByText("Refuse, by the rule run_command: git push* (git push)").waitFor();
+    // What is refused stays in the form, with the reason.
+    await form.getByLabel("Rule").fill("no such: x y");
+    await form.getByRole("button", { name: "Add rule" }).click();
+    await form.getByRole("alert").waitFor();
+    const { rules } = await client.rpc.call("permissions.list");
+    assertEquals(rules.map(({ rule }: { rule: string }) => rule), [
+      "run_command: git push*",
+      "run_command: npm test *",
+    ]);
+
+    const directory = Deno.realPathSync(place.mkdir("project"));
+    Deno.writeTextFileSync(join(directory, "svc.permissions.toml"), 'allow = ["read_file"]\n');
+    await client.rpc.call("permissions.trust", { directory });
+    await panel.getByText("Trusted with its own rules:").waitFor();
+    await panel.getByRole("button", { name: "Trust no longer" }).click();
+    await panel.getByText("Trusted with its own rules:").waitFor({ state: "detached" });
+    await panel.getByRole("button", { name: "Remove run_command: npm test *" }).click();
+    await panel.getByRole("cell", { name: "run_command: npm test *", exact: true })
+      .waitFor({ state: "detached" });
+    assertEquals((await client.rpc.call("permissions.list")).rules.length, 1);
+    app.clean("permission rules");
+  },
+});

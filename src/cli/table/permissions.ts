@@ -7,6 +7,7 @@ import {
   on,
   oneOf,
   option,
+  optional,
   spec,
   TEXT,
   words,
@@ -42,14 +43,33 @@ export const TEST = spec({
     ],
   ],
 });
+const rule = words('The rule, in quotes, such as "run_command: npm test *"');
+const kept = { session, directory, everywhere: on("In all sessions"), json };
+const about = "Holds in the current directory unless a flag says otherwise.";
 export const ADD = spec({
   summary: "Add a permission rule",
-  about: "Holds in the current directory unless a flag says otherwise.",
-  args: {
-    action: argument(oneOf(["allow", "ask", "deny"]), "What happens to such calls"),
-    rule: words('The rule, in quotes, such as "run_command: npm test *"'),
-  },
-  flags: { session, directory, everywhere: on("In all sessions"), json },
+  about,
+  args: { action: argument(oneOf(["allow", "ask", "deny"]), "What happens to such calls"), rule },
+  flags: kept,
+});
+export const ALLOW = spec({
+  summary: "Allow calls without a question",
+  about,
+  args: { rule },
+  flags: kept,
+});
+export const DENY = spec({ summary: "Refuse calls", about, args: { rule }, flags: kept });
+const dir = optional(TEXT, "The directory; by default, the current one");
+export const TRUST = spec({
+  summary: "Let the rules of a directory's own svc.permissions.toml allow calls",
+  about: "Holds until the file changes. Rules that deny or ask hold without trust.",
+  args: { directory: dir },
+  flags: { json },
+});
+export const UNTRUST = spec({
+  summary: "Take the trust in a directory's own rules back",
+  args: { directory: dir },
+  flags: { json },
 });
 export const REMOVE = spec({
   summary: "Remove a permission rule",
@@ -62,6 +82,10 @@ const implementation = () => import("../permissions.ts");
 export const permissions = group({ summary: SUMMARIES.permissions }, {
   list: command(LIST, async () => (await implementation()).list),
   test: command(TEST, async () => (await implementation()).test),
+  allow: command(ALLOW, async () => (await implementation()).allow),
+  deny: command(DENY, async () => (await implementation()).deny),
   add: command(ADD, async () => (await implementation()).add),
+  trust: command(TRUST, async () => (await implementation()).trust),
+  untrust: command(UNTRUST, async () => (await implementation()).untrust),
   remove: command(REMOVE, async () => (await implementation()).remove),
 });

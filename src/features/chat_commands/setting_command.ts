@@ -1,5 +1,7 @@
 /** The lines of a chat that show or change a setting of its session, or its background commands. */
+import { APPROVALS } from "../../protocol/approval.ts";
 import { EFFORTS } from "../../protocol/effort.ts";
+import { NETWORKS } from "../../protocol/network.ts";
 import { addedDirectoriesText, parseAddDirectory } from "../../protocol/added_directory.ts";
 import type { CallVerb } from "../verb_types.ts";
 
@@ -9,6 +11,9 @@ export interface SettingCommand {
     | "model"
     | "approval"
     | "effort"
+    | "network"
+    | "trust"
+    | "permissions"
     | "title"
     | "background"
     | "pinned"
@@ -22,6 +27,9 @@ const SETTINGS = {
   model: "model",
   approval: "approval",
   effort: "effort",
+  network: "network",
+  trust: "trust",
+  permissions: "permissions",
   rename: "title",
   background: "background",
   "add-dir": "add_dirs",
@@ -41,8 +49,9 @@ const MARKS: Readonly<Record<string, SettingCommand>> = {
 export function settingCommand(line: string): SettingCommand | undefined {
   const mark = Object.hasOwn(MARKS, line.trim()) ? MARKS[line.trim()] : undefined;
   if (mark !== undefined) return mark;
-  const found = /^\/(model|approval|effort|rename|background|add-dir|remove-dir)(?:\s+(\S[^]*))?$/
-    .exec(line.trim());
+  const found =
+    /^\/(model|approval|effort|network|trust|permissions|rename|background|add-dir|remove-dir)(?:\s+(\S[^]*))?$/
+      .exec(line.trim());
   if (found === null) return undefined;
   return { setting: SETTINGS[found[1] as keyof typeof SETTINGS], value: found[2] ?? "" };
 }
@@ -61,6 +70,10 @@ export async function runSetting(
     const { runBackground } = await import("./background_command.ts");
     return await runBackground(value, session_id, call);
   }
+  if (setting === "trust" || setting === "permissions") {
+    const { runPermissions, runTrust } = await import("./rules_command.ts");
+    return await (setting === "trust" ? runTrust : runPermissions)(value, session_id, call);
+  }
   if (setting === "add_dirs" || setting === "remove_dirs") {
     return await runDirectories(setting, value, session_id, call);
   }
@@ -76,9 +89,12 @@ export async function runSetting(
   const session = await call("session.get", { session_id });
   const now = `${setting}: ${session[setting]}`;
   if (setting === "title") return `${now}\n/rename TITLE changes it`;
-  if (setting === "approval") return `${now}\n/approval auto, ask or read_only changes it`;
+  if (setting === "approval") return `${now}\n/approval changes it: ${APPROVALS.join(", ")}`;
   if (setting === "effort") {
     return `${now}\n/effort changes it: ${EFFORTS.join(", ")}, or default`;
+  }
+  if (setting === "network") {
+    return `${now}\n/network changes what commands reach: ${NETWORKS.join(", ")}, or default`;
   }
   const { models } = await call("models.list", {});
   const ids = models.map(({ id }) => `  ${id}`);

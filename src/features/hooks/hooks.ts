@@ -4,6 +4,7 @@ import type { ToolOutcome } from "../../agent/tool.ts";
 import { Semaphore } from "../../base/semaphore.ts";
 import { exactLine } from "../../base/visible.ts";
 import { type FoundProgram, personsPrograms, unfound } from "../../os/own_programs.ts";
+import { runWithInput } from "../../os/program_with_input.ts";
 import { messageOf } from "../../protocol/errors.ts";
 import type { Session } from "../../session/session.ts";
 import type { Turn } from "../../session/turn.ts";
@@ -13,7 +14,6 @@ import { callOf } from "../permissions/open.ts";
 import { parseRule } from "../permissions/rule.ts";
 import { type Hook, type HookEvent, HOOKS } from "./config.ts";
 import { type HookAnswer, type HookInput, readAnswer } from "./messages.ts";
-import { runProgram } from "./program.ts";
 
 /** The variables that a program gets; keys in the daemon's environment are left out. */
 const PASSED = [
@@ -184,7 +184,8 @@ export class Hooks implements Required<CallHooks<Session>>, AsyncDisposable {
     try {
       const program = this.#find(name);
       if (program === undefined) throw unfound(name);
-      const output = await runProgram({
+      const output = await runWithInput({
+        what: "a hook",
         program,
         args,
         input: `${JSON.stringify(input satisfies HookInput)}\n`,

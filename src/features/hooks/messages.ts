@@ -1,5 +1,6 @@
 /** What hooks read on their standard input and may write on their standard output. */
 import * as z from "zod";
+import { APPROVALS } from "../../protocol/approval.ts";
 
 /** The most characters of an answer's reason and context. */
 const REASON_MAX = 2_000;
@@ -10,7 +11,7 @@ const about = () => ({
   title: z.string().describe("Title of the session"),
   workdir: z.string().describe("The directory of the session"),
   model: z.string(),
-  approval: z.enum(["auto", "ask", "read_only"]),
+  approval: z.enum(APPROVALS),
   trust: z.enum(["trusted", "untrusted"]).describe("untrusted: the session works for others"),
   at: z.string().describe("RFC 3339"),
 });

@@ -1,4 +1,5 @@
 /** The rules that a person can choose to always allow, from this one call to the whole tool. */
+import { isFilter } from "./filters.ts";
 import { baseName, commandsOf, mayRunOthers } from "./programs.ts";
 import { type Call, decide, type Held } from "./decide.ts";
 import { parseRule, ruleText, subjectOf } from "./rule.ts";
@@ -35,7 +36,9 @@ export function choicesOf(call: Call, whole: boolean): string[] {
     }
     case "url": {
       const url = URL.parse(String((call.args as { url?: unknown }).url));
-      if (url !== null) texts.push(ruleText({ tool, pattern: url.host }));
+      // What was said about one repository holds for no other.
+      const path = tool === "git_push" ? url?.pathname : "";
+      if (url !== null) texts.push(ruleText({ tool, pattern: url.host + path }));
       break;
     }
   }
@@ -57,7 +60,8 @@ function wouldAllow(call: Call, text: string): boolean {
 
 /** The start of a line with one plain command, as a pattern. */
 function prefixOf(line: string): string | undefined {
-  const { all: [command, ...others], unsure } = commandsOf(line);
+  const { all, unsure } = commandsOf(line);
+  const [command, ...others] = all.filter((it) => !isFilter(it));
   if (command === undefined || others.length > 0 || unsure !== undefined) return undefined;
   const { words, assignments, guarded } = command;
   if (assignments > 0) return undefined;

@@ -8,9 +8,11 @@ import {
   type Fit,
   fitsLine,
   fitsPath,
+  fitsRepository,
   isAbout,
   urlMatches,
 } from "./match.ts";
+import { isFilter } from "./filters.ts";
 import { type Commands, commandsOf } from "./programs.ts";
 import { type Rule, subjectOf } from "./rule.ts";
 
@@ -110,7 +112,10 @@ class Judge {
         if (pattern === undefined) return { fit: "yes" };
         const url = this.#url();
         if (url === undefined) return { fit: "maybe", why: "it is not an address" };
-        return { fit: urlMatches(pattern, url, false) ? "yes" : "no" };
+        const fits = this.#call.tool === "git_push"
+          ? fitsRepository(pattern, url)
+          : urlMatches(pattern, url, false);
+        return { fit: fits ? "yes" : "no" };
       }
       default:
         return { fit: "yes" };
@@ -151,6 +156,7 @@ class Judge {
     let first: Held | undefined;
     for (const command of all) {
       const rule = rules.find((it) => allowsCommand(it.pattern!, command));
+      if (rule === undefined && isFilter(command)) continue;
       if (rule === undefined) return { part: command.source, why: "no rule allows this command" };
       first ??= rule;
     }

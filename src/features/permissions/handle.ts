@@ -1,8 +1,11 @@
 /** The handlers of the permission verbs. */
 import type * as z from "zod";
 import { isAbsolute } from "@std/path";
+import type { AddedDirectory } from "../../protocol/added_directory.ts";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
 import type { Approval, Trust } from "../../protocol/events.ts";
+import { mayBeModel } from "../../verbs/define.ts";
+import type { Caller } from "../../verbs/verb.ts";
 import { callOf } from "./open.ts";
 import { ruleText } from "./rule.ts";
 import type { callTestSchema, newRuleSchema } from "./schemas.ts";
@@ -14,6 +17,7 @@ type PlaceParams = Pick<z.output<ReturnType<typeof newRuleSchema>>, "session_id"
 interface Found {
   session_id?: string;
   workdir?: string;
+  added?: readonly AddedDirectory[];
   former?: readonly string[];
   trust: Trust;
   approval: Approval;
@@ -28,8 +32,9 @@ async function placeOf(
   if (session_id !== undefined) {
     if (directory !== undefined) throw wrong("directory", "cannot be given with a session");
     const { state } = await host.hub.get(session_id);
-    const { workdir, former_workdirs: former, trust, approval, allowed: always } = state;
-    return { session_id, workdir, former, trust, approval, always };
+    const { workdir, added_dirs: added, trust, approval, allowed: always } = state;
+    const { former_workdirs: former } = state;
+    return { session_id, workdir, added, former, trust, approval, always };
   }
   const { approval } = host.config().agent;
   const workdir = directory === undefined ? undefined : await realDirectory(directory);
@@ -62,16 +67,23 @@ export async function listRules(services: PermissionServices, params: PlaceParam
   const config = permissions.configured()
     .map((rule) => ({ action: rule.action, rule: ruleText(rule), source: "config" as const }));
   if (params.session_id === undefined && params.directory === undefined) {
-    return { rules: [...config, ...kept.map(keptItem)] };
+    const trusted = await permissions.trusted();
+    return {
+      rules: [...config, ...kept.map(keptItem)],
+      trusted: trusted.map(({ content_hash: _, ...it }) => it),
+    };
   }
   const place = await placeOf(services, params);
   const holding = new Set((await permissions.rulesFor(place)).map(({ id }) => id));
-  const project = place.workdir === undefined ? undefined : permissions.project(place.workdir);
+  const { workdir } = place;
+  const project = workdir === undefined ? undefined : permissions.project(workdir);
+  const own = workdir === undefined ? undefined : await permissions.ownRules(workdir);
+  const untrusted = own?.untrusted.map(ruleText) ?? [];
   return {
     rules: [
       ...config.filter(({ action }) => place.trust === "trusted" || action !== "allow"),
       ...kept.filter(({ rule_id }) => holding.has(rule_id)).map(keptItem),
-      ...(project?.rules ?? []).map((rule) => ({
+      ...(own?.rules ?? []).map((rule) => ({
         action: rule.action,
         rule: ruleText(rule),
         source: "project" as const,
@@ -84,7 +96,39 @@ export async function listRules(services: PermissionServices, params: PlaceParam
       })),
     ],
     problem: project?.problem,
+    ...(untrusted.length > 0 && { untrusted }),
   };
+}
+
+/** Handles `permissions.trust`. */
+export async function trustDirectory(
+  services: PermissionServices,
+  params: PlaceParams,
+  caller: Caller,
+) {
+  const directory = requireDirectory(await placeOf(services, params));
+  const permissions = await services.permissions();
+  const trusted = permissions.trustable(directory);
+  if (mayBeModel(caller)) {
+    throw new SvcError("permission_denied", "only a person trusts a directory", {
+      hint: "the person can use /trust in `svc chat`, or `svc permissions trust`",
+    });
+  }
+  const rules = await permissions.trust(trusted, caller.via);
+  return { directory, allows: rules.map(ruleText) };
+}
+
+/** Handles `permissions.untrust`. */
+export async function untrustDirectory(services: PermissionServices, params: PlaceParams) {
+  // It may be gone.
+  const directory = params.directory ?? requireDirectory(await placeOf(services, params));
+  await (await services.permissions()).untrust(directory);
+  return { directory };
+}
+
+function requireDirectory({ workdir }: Found): string {
+  if (workdir === undefined) throw wrong("directory", "is missing");
+  return workdir;
 }
 
 function keptItem({ rule_id, action, rule, bound, scope, place, made_at, made_by }: KeptRule) {
@@ -113,7 +157,7 @@ export async function testCall(
     throw wrong("command", "is only for run_command; give the arguments of another tool as input");
   }
   const place = await placeOf(services, where);
-  const { approval, trust, workdir } = place;
+  const { approval, trust, workdir, added } = place;
   const tools = await services.host.builtin_tools();
   const tool = tools.find(({ spec }) => spec.name === name);
   let args: unknown = command === undefined ? input ?? {} : { command, ...input };
@@ -128,7 +172,7 @@ export async function testCall(
   const rule = attempt(() => tool?.rule(args)) ?? name;
   const permissions = await services.permissions();
   const access = tool?.access ?? "execute";
-  const call = callOf(name, args, { workdir, rule, foreign: false });
+  const call = callOf(name, args, { workdir, added, rule, foreign: false });
   const { decided } = await permissions.decide(call, place, access);
   const details = {
     approval,

@@ -34,6 +34,51 @@ Deno.test("command lines against wide rules: only those whose every command is a
   assert(SLIPS.length * 3 > all);
 });
 
+Deno.test("what only filters the output of an allowed command needs no rule, and nothing else does", () => {
+  const rules = commands("allow", "make test *");
+  const action = (line: string) => decide(command(line), rules).action;
+  const filters = [
+    ...["cat", "head", "head -5", "head -n 5", "tail -n +2", "tail -20", "wc -l", "sort -u"],
+    ...["sort", "uniq -c", "grep ok", "grep -v -i 'not ok'", "grep -A3 x", "cut -d: -f1", "tr a b"],
+    ...["cut -d ' ' -f 2", "tr -d x", "column -t", "rev", "tac", "sort | uniq -c | sort -rn"],
+  ];
+  for (const filter of filters) assertEquals(action(`make test 2>&1 | ${filter}`), "allow", filter);
+  const others = [
+    ...[
+      "cat x",
+      "head x",
+      "head -n 5 x",
+      "tail -f",
+      "tail -n 5 x",
+      "wc -l x",
+      "sort -o x",
+      "sort x",
+    ],
+    ...[
+      "uniq a b",
+      "grep x y",
+      "grep -r x",
+      "grep -f x",
+      "grep --include=x y",
+      "cut -f1 x",
+      "tee x",
+    ],
+    ...[
+      "tr a b c",
+      "sort -S 1 --compress-program=x",
+      "canary",
+      "xargs cat",
+      "sh",
+      "cat $X",
+      "head $X",
+    ],
+    ...["./cat", "/bin/cat", "X=1 cat", "grep -e x", "grep", "sort --files0-from=x", "sort -T x"],
+  ];
+  for (const other of others) assertEquals(action(`make test | ${other}`), undefined, other);
+  // Alone, they read nothing; a rule must allow something in the line.
+  assertEquals(action("head -5"), undefined);
+});
+
 Deno.test("a rule that denies holds for every command that a line might run", () => {
   const rules = [...commands("deny", "git push*"), ...held("allow", "run_command")];
   const action = (line: string) => decide(command(line), rules).action;

@@ -163,6 +163,25 @@ export function urlMatches(pattern: string, url: URL, strict: boolean): boolean 
   return path === undefined || globMatches(path, url.pathname + url.search);
 }
 
+/**
+ * Matches a deny or ask pattern with the address of a repository, also under the other names that
+ * servers know it by: in another case, and with or without `.git` or `/` at its end.
+ */
+export function fitsRepository(pattern: string, url: URL): boolean {
+  const { path } = parseUrlPattern(pattern)!;
+  const host = pattern.slice(0, pattern.length - (path?.length ?? 0));
+  if (!urlMatches(host, url, false)) return false;
+  if (path === undefined) return true;
+  const name = plainName(url.pathname);
+  return [path.toLowerCase(), plainName(path)].some((wanted) =>
+    [name, `${name}.git`, `${name}/`].some((each) => globMatches(wanted, each))
+  );
+}
+
+function plainName(path: string): string {
+  return path.toLowerCase().replace(/(?:\.git|\/)+$/, "");
+}
+
 /** Reports whether a rule applies to a tool. */
 export function isAbout({ action, tool }: Rule, name: string): boolean {
   if (globMatches(tool, name)) return true;

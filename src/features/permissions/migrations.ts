@@ -12,4 +12,10 @@ export const MIGRATIONS: readonly Migration[] = [
     made_by TEXT NOT NULL,
     UNIQUE (action, rule, bound, scope, place)
   ) STRICT;`,
+  `CREATE TABLE IF NOT EXISTS trusted_directories (
+    directory TEXT PRIMARY KEY,
+    content_hash TEXT NOT NULL,
+    trusted_at TEXT NOT NULL,
+    trusted_by TEXT NOT NULL
+  ) STRICT;`,
 ];

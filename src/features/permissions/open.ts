@@ -6,19 +6,21 @@ import type { Ruling } from "../../agent/ruling.ts";
 import type { Judged, Tool } from "../../agent/tool.ts";
 import { isWithin } from "../../os/paths.ts";
 import { SvcError } from "../../protocol/errors.ts";
-import type { EventData, Trust } from "../../protocol/events.ts";
+import { type EventData, MAIN_LANE, type Trust } from "../../protocol/events.ts";
 import type { Session } from "../../session/session.ts";
 import type { Host } from "../../verbs/host.ts";
 import { Opener } from "../../base/lazy.ts";
 import { parsePatch, pathsOf } from "../../base/edits/patch.ts";
+import { sha256Hex } from "../../base/sha256.ts";
 import { exactLine } from "../../base/visible.ts";
 import { choicesOf } from "./choices.ts";
 import { PERMISSIONS } from "./config.ts";
 import { type Call, decide, type Held, type Ruling as Decided } from "./decide.ts";
 import type { CallPath } from "./match.ts";
-import { PROJECT_RULES, ProjectFiles } from "./project.ts";
+import { ProjectFiles } from "./project.ts";
+import { PROJECT_RULES } from "./project_rules.ts";
 import { type Action, parseRule, type Rule, ruleText, subjectOf } from "./rule.ts";
-import { type KeptRule, RuleStore, type Scope } from "./store.ts";
+import { type KeptRule, RuleStore, type Scope, type TrustedDirectory } from "./store.ts";
 
 type PermissionHost = Pick<
   Host,
@@ -34,6 +36,15 @@ export interface Place {
   trust: Trust;
 }
 
+/** A directory's own file, as a person trusts it. */
+interface Trustable {
+  directory: string;
+  text: string;
+  rules: Rule[];
+}
+
+/** Rules that a note names. */
+const MENTIONED_MAX = 5;
 /** In characters. */
 const SHOWN_MAX = 200;
 
@@ -43,6 +54,8 @@ export class Permissions {
   readonly #host: PermissionHost;
   readonly #store: Opener<RuleStore>;
   readonly #projects = new ProjectFiles();
+  /** The content that a session's person was told of. */
+  readonly #mentioned = new WeakMap<Session, string>();
   #configured: { of: unknown; rules: Held[] } | undefined;
 
   constructor(host: PermissionHost) {
@@ -56,8 +69,12 @@ export class Permissions {
   }
 
   async #kept() {
+    return (await this.#storeIfAny())?.all() ?? [];
+  }
+
+  async #storeIfAny(): Promise<RuleStore | undefined> {
     const none = this.#store.opened === undefined && !existsSync(this.#host.paths.state_db);
-    return none ? [] : (await this.#store.get()).all();
+    return none ? undefined : await this.#store.get();
   }
 
   configured(): Held[] {
@@ -74,6 +91,80 @@ export class Permissions {
     return this.#projects.read(workdir);
   }
 
+  /**
+   * Returns the rules of a directory's own file that hold, and those that would if a person trusted
+   * the file.
+   */
+  async ownRules(workdir: string): Promise<{ rules: Rule[]; untrusted: Rule[] }> {
+    const { rules, text } = this.project(workdir) ?? { rules: [], text: "" };
+    const allowing = rules.filter(({ action }) => action === "allow");
+    if (allowing.length === 0) return { rules, untrusted: [] };
+    const content_hash = await sha256Hex(text);
+    const trusted = (await this.trusted())
+      .some((it) => it.directory === workdir && it.content_hash === content_hash);
+    if (trusted) return { rules, untrusted: [] };
+    return { rules: rules.filter((rule) => !allowing.includes(rule)), untrusted: allowing };
+  }
+
+  /** Tells the person of rules that need their trust, once in each session for each content. */
+  async mentionUntrusted(session: Session): Promise<void> {
+    const { workdir } = session.state;
+    const { untrusted } = await this.ownRules(workdir);
+    const text = this.project(workdir)?.text ?? "";
+    if (untrusted.length === 0 || this.#mentioned.get(session) === text) return;
+    this.#mentioned.set(session, text);
+    const rules = untrusted.map((rule) => shown(ruleText(rule))).slice(0, MENTIONED_MAX);
+    const more = untrusted.length > rules.length
+      ? ` and ${untrusted.length - rules.length} more`
+      : "";
+    await session.emit("lane.note", {
+      lane_id: MAIN_LANE,
+      text: `${PROJECT_RULES} of this directory would allow ${rules.join(", ")}${more}; ` +
+        "/trust lets it, until the file changes",
+      reason_code: "directory_untrusted",
+    });
+  }
+
+  /** Returns the trusted directories, without creating a database. */
+  async trusted(): Promise<TrustedDirectory[]> {
+    return (await this.#storeIfAny())?.trusted() ?? [];
+  }
+
+  /**
+   * Returns what a directory's own file would allow now.
+   *
+   * @throws {SvcError} not_found if it allows nothing; validation if it cannot be used
+   */
+  trustable(directory: string): Trustable {
+    const project = this.project(directory);
+    if (project?.problem !== undefined) {
+      throw new SvcError("validation", `${project.path} cannot be used: ${project.problem}`);
+    }
+    const rules = (project?.rules ?? []).filter(({ action }) => action === "allow");
+    if (project === undefined || rules.length === 0) {
+      throw new SvcError("not_found", `${join(directory, PROJECT_RULES)} allows nothing`, {
+        hint: "only rules that allow need trust; those that deny or ask hold anyway",
+      });
+    }
+    return { directory, text: project.text, rules };
+  }
+
+  /** Trusts the rules of a directory's own file. @returns what it allows */
+  async trust({ directory, text, rules }: Trustable, by: string): Promise<Rule[]> {
+    const content_hash = await sha256Hex(text);
+    const trusted_at = new Date().toISOString();
+    (await this.#store.get()).trust({ directory, content_hash, trusted_at, trusted_by: by });
+    return rules;
+  }
+
+  /** @throws {SvcError} not_found for a directory that is not trusted */
+  async untrust(directory: string): Promise<void> {
+    if ((await this.#storeIfAny())?.untrust(directory)) return;
+    throw new SvcError("not_found", `${directory} is not trusted`, {
+      hint: "`svc permissions list` shows the directories that are",
+    });
+  }
+
   /** Returns the rules that hold in a place. Untrusted work gets no allow rules. */
   async rulesFor(place: Place): Promise<Held[]> {
     const { workdir, trust } = place;
@@ -84,8 +175,9 @@ export class Permissions {
         id,
         ...(bound === "" ? {} : { bound }),
       }));
-    const project = workdir === undefined ? undefined : this.project(workdir);
-    const own: Held[] = (project?.rules ?? []).map((rule) => ({ ...rule, source: "project" }));
+    const own: Held[] = workdir === undefined
+      ? []
+      : (await this.ownRules(workdir)).rules.map((rule) => ({ ...rule, source: "project" }));
     const all = [...this.configured(), ...kept, ...own];
     return trust === "trusted" ? all : all.filter(({ action }) => action !== "allow");
   }

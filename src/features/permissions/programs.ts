@@ -68,83 +68,130 @@ const RUNNERS = new Set([
   ...["builtin", "exec", "eval", "trap", "coproc", "catchsegv", "valgrind", "perf"],
   ...["dbus-run-session", "xvfb-run", "caffeinate", "arch", "setarch", "linux32", "linux64"],
   ...["chronic", "ts", "daemon", "screen", "tmux", "docker", "podman", "kubectl", "npx", "pnpx"],
-  ...["bunx", "corepack", "rustup", "find", "fd", "git", "make", "awk", "gawk", "mawk", "tar"],
-  ...["rsync", "vim", "vi", "ex", "ed"],
+  ...["bunx", "uvx", "corepack", "rustup", "find", "fd", "git", "make", "awk", "gawk", "mawk"],
+  ...["nawk", "tar", "rsync", "vim", "vi", "nvim", "view", "ex", "ed", "emacs", "emacsclient"],
+  ...["nano", "crontab"],
   ...SHELLS,
 ]);
 
-/** Prefixes of options with which a program runs another one or writes a file. */
+const AWK = [
+  ...["-f", "--file", "-E", "--exec", "-W", "-o", "--pretty-print", "-d", "--dump-variables", "-p"],
+  ...["--profile", "-i", "--include", "-l", "--load", "-D", "--debug"],
+];
+
+const MAKE = [
+  ...["-f", "--file", "--makefile", "-C", "--directory", "-E", "--eval", "-I", "--include"],
+];
+
+/** Prefixes of options and subcommands with which a program runs another one or writes a file. */
 const OPTIONS: Readonly<Record<string, readonly string[]>> = {
   find: ["-exec", "-ok", "-delete", "-fls", "-fprint"],
   fd: ["-x", "-X", "--exec"],
   rg: ["--pre", "--hostname-bin"],
-  sort: ["-o", "--output", "--compress-program"],
+  sort: ["-o", "--output", "--compress-program", "-T", "--temporary-directory", "--files0-from"],
   tree: ["-o"],
   tar: [
-    "-I",
-    "-F",
-    "--checkpoint-action",
-    "--to-command",
-    "--use-compress",
-    "--rsh",
-    "--info-script",
-    "--new-volume",
+    ...["-I", "-F", "-P", "-T", "--checkpoint-action", "--to-command", "--use-compress", "--rsh"],
+    ...["--info-script", "--new-volume", "--rmt-command", "--absolute-names", "--files-from"],
   ],
   zip: ["-T", "--unzip-command"],
   rsync: ["-e", "--rsh", "--rsync-path"],
   man: ["-P", "-H", "--pager", "--html"],
   npm: [
-    "--script-shell",
-    "--node-options",
-    "--prefix",
-    "-C",
-    "--userconfig",
-    "--globalconfig",
-    "--shell",
+    ...["exec", "x", "explore", "config", "set", "--script-shell", "--node-options", "--prefix"],
+    ...["-C", "--userconfig", "--globalconfig", "--shell", "--cache", "--git", "--editor"],
+    ...["--viewer", "--browser", "--init-module", "--logs-dir", "--pack-destination", "--global"],
+    ...["--location", "-g"],
   ],
-  pnpm: ["--script-shell", "--node-options", "--dir", "-C", "--config"],
-  yarn: ["--cwd", "--use-yarnrc", "--script-shell"],
-  make: [
-    "-f",
-    "--file",
-    "--makefile",
-    "-C",
-    "--directory",
-    "-E",
-    "--eval",
-    "-I",
-    "--include",
-    "SHELL=",
-    "MAKEFLAGS=",
-  ],
+  pnpm: ["exec", "dlx", "--script-shell", "--node-options", "--dir", "-C", "--config"],
+  yarn: ["exec", "dlx", "--cwd", "--use-yarnrc", "--script-shell"],
+  uv: ["run", "tool", "--directory", "--project", "--config-file"],
+  make: MAKE,
+  gmake: MAKE,
   cargo: ["--config", "-C", "--manifest-path", "+"],
-  go: ["-exec", "-toolexec", "-vettool", "-C", "-overlay"],
-  pytest: ["-c", "-p", "--rootdir", "--confcutdir", "-o", "--override-ini"],
-  awk: ["-f", "--file"],
+  go: ["-exec", "-toolexec", "-vettool", "-overlay"],
+  pytest: [
+    ...["-c", "-p", "--rootdir", "--confcutdir", "-o", "--override-ini", "--basetemp", "-W"],
+    ...["--pythonwarnings", "--pdbcls"],
+  ],
+  awk: AWK,
+  gawk: AWK,
+  mawk: AWK,
+  nawk: AWK,
   sed: ["-i", "--in-place", "-f", "--file"],
-  curl: ["-o", "-O", "--output", "--remote-name", "-K", "--config", "-T", "--upload-file"],
-  wget: ["-O", "--output", "-e", "--execute", "--use-askpass"],
+  less: ["+", "-o", "-O", "--log-file", "--LOG-FILE", "-k", "--lesskey"],
+  split: ["--filter"],
+  cpio: ["--rsh-command"],
+  ag: ["--pager"],
+  ack: ["--pager"],
+  cmake: ["-P", "-E", "-C"],
+  gh: ["alias", "auth", "codespace", "extension"],
+  openssl: ["engine", "-engine", "-provider", "-config"],
+  eslint: ["-c", "--config", "--rulesdir", "--resolve-plugins", "--plugin", "--parser", "-f", "-o"],
+  prettier: ["--plugin", "--config"],
+  curl: [
+    ...["-o", "-O", "--output", "--remote-name", "-K", "--config", "-T", "--upload-file", "-D"],
+    ...["-c", "--dump-header", "--cookie-jar", "--trace", "--stderr", "--libcurl", "--etag-save"],
+    ...["--hsts", "--alt-svc", "--engine", "--variable", "-J", "--remote-header-name"],
+  ],
+  wget: [
+    ...["-O", "--output", "-e", "--execute", "--use-askpass", "-P", "--directory-prefix", "-a"],
+    ...["-o", "--append-output", "--config", "--save-cookies", "--warc", "--hsts-file", "-i"],
+    ...["--rejected-log", "--input-file", "--post-file", "--body-file"],
+  ],
   printf: ["-v"],
   test: ["-v", "-R"],
   "[": ["-v", "-R"],
   date: ["-s", "--set"],
 };
 
-/** Subcommands and options of git that run programs, change settings or write elsewhere. */
-const GIT_WORDS = new Set([
-  ...["config", "bisect", "filter-branch", "difftool", "mergetool", "foreach", "daemon"],
-  ...["submodule", "send-email", "instaweb", "hook"],
+/** Short options whose value may follow at once, so that what follows is no option. */
+const VALUES: Readonly<Record<string, string>> = {
+  awk: "Fv",
+  gawk: "Fv",
+  mawk: "Fv",
+  nawk: "Fv",
+  tar: "bCfgHKLNVX",
+  sort: "kSt",
+  curl: "AbdeEFHmQrtuUwxXyYz",
+  wget: "ADIRTQUtw",
+  pytest: "kmnr",
+};
+
+/** Subcommands of git that a `*` may stand for; others run programs, or write anywhere. */
+const GIT_PLAIN = new Set([
+  ...["add", "am", "apply", "archive", "blame", "branch", "cat-file", "check-attr", "check-ignore"],
+  ...["check-mailmap", "check-ref-format", "checkout", "cherry", "cherry-pick", "clean", "clone"],
+  ...["commit", "commit-tree", "count-objects", "describe", "diff", "diff-files", "diff-index"],
+  ...["diff-tree", "fetch", "for-each-ref", "format-patch", "fsck", "gc", "grep", "hash-object"],
+  ...["init", "log", "ls-files", "ls-remote", "ls-tree", "merge", "merge-base", "merge-tree", "mv"],
+  ...["name-rev", "notes", "patch-id", "prune", "pull", "push", "range-diff", "rebase", "reflog"],
+  ...["remote", "rerere", "reset", "restore", "rev-list", "rev-parse", "revert", "rm", "shortlog"],
+  ...["show", "show-branch", "show-ref", "sparse-checkout", "stash", "status", "stripspace"],
+  ...["switch", "symbolic-ref", "tag", "update-index", "update-ref", "verify-commit", "verify-tag"],
+  ...["version", "whatchanged", "worktree", "write-tree"],
 ]);
+/** Those that write to a directory in their arguments. */
+const GIT_PLACED = new Set([
+  ...["archive", "bundle", "clone", "format-patch", "init", "worktree", "checkout-index"],
+]);
+/** Options of git that run programs, change settings or write elsewhere. */
 const GIT_LONG = [
   ...["--upload-pack", "--receive-pack", "--exec", "--extcmd", "--open-files-in-pager"],
-  ...["--ext-diff", "--textconv", "--output", "--config", "--template"],
+  ...["--ext-diff", "--textconv", "--output", "--config", "--template", "--unsafe-paths"],
+  ...["--prefix", "--build-fake-ancestor", "--separate-git-dir", "--export-marks", "--strategy"],
 ];
+/** Not in the list, because `--index` is harmless. */
+const GIT_INDEX = /^--index-o/;
 /** Short options of subcommands that run a program. */
 const GIT_SHORT: Readonly<Record<string, string>> = {
   clone: "uc",
-  rebase: "x",
+  rebase: "xs",
+  merge: "s",
+  pull: "s",
   grep: "O",
   "format-patch": "o",
+  archive: "o",
 };
 /** Options with a value, before the subcommand. */
 const GIT_VALUES = new Set([
@@ -311,6 +358,8 @@ function guardedWords(words: Word[]): number[] {
   const indexes = words.keys().drop(1);
   const guarded: number[] = [];
   if (name === "git") return guardedOfGit(words);
+  // Their texts can contain commands of the shell.
+  if (DATABASES.test(name)) return [...indexes];
   if (SHELLS.has(name) || INTERPRETERS.test(name)) {
     // Some options contain a program, or read it from the input.
     for (const n of indexes) {
@@ -322,14 +371,28 @@ function guardedWords(words: Word[]): number[] {
   }
   // It only shows where a command is.
   if (name === "command" && /^-[vV]$/.test(words[1]?.text)) return guarded;
+  for (const n of words.keys().drop(1)) {
+    const word = words[n];
+    if (actsByText(name, word.text) || WRITERS.has(name) && mayLeadOut(word)) guarded.push(n);
+  }
+  if (name === "uniq") guarded.push(...outputsOfUniq(words));
+  if (name === "sed") {
+    guarded.push(...scriptsOfSed(words).filter((n) => !isPlainSed(scriptText(words[n].text))));
+  }
   const known = Object.hasOwn(OPTIONS, name) ? OPTIONS[name] : [];
   const runs = RUNNERS.has(name) && !Object.hasOwn(OPTIONS, name);
+  const values = Object.hasOwn(VALUES, name) ? VALUES[name] : "";
   for (const n of indexes) {
-    const word = words[n].text;
-    if (word === "--" && !runs) break;
+    // The first word of tar needs no dash.
+    const bare = name === "tar" && n === 1 && /^[A-Za-z]/.test(words[n].text);
+    const word = bare ? `-${words[n].text}` : withoutValue(words[n].text, values);
+    if (!runs && endsOptions(words, n)) {
+      // It is a variable whatever it starts with.
+      const variables = /^g?make$/.test(name) ? words.keys().drop(n + 1) : [];
+      for (const each of variables) if (words[each].text.includes("=")) guarded.push(each);
+      break;
+    }
     if (known.some((option) => startsOption(word, option))) guarded.push(n);
-    // The shell's `%n` assigns to a variable.
-    if (name === "printf" && /%[-+ #0'\d.*hlLjzt]*n/.test(word)) guarded.push(n);
     if (runs) guarded.push(n);
     // The rule must name the program that it runs.
     if (runs && !word.startsWith("-")) break;
@@ -337,10 +400,157 @@ function guardedWords(words: Word[]): number[] {
   return guarded;
 }
 
+const DATABASES = /^(?:sqlite|psql|mysql)[0-9.]*$/;
+/** Programs that write where their arguments say. */
+const WRITERS = new Set([
+  ...["cp", "mv", "ln", "install", "tee", "dd", "rm", "rmdir", "mkdir", "touch", "truncate"],
+  ...["chmod", "chown", "unlink"],
+]);
+/**
+ * A path that leads out of the directory, alone or after an option; `/tmp` belongs to the session.
+ * `dd` only reads from `if=`.
+ */
+const ELSEWHERE =
+  /^(?:-\w+|(?!if=)[^=/]*=)?(?:\/(?!tmp\/|dev\/null$)|~|\.\.(?:\/|$))|[/=]\.\.(?:\/|$)/;
+/** Programs with options that name what they write, which is not told from what they read. */
+const PLACED = new Set(["tar", "go", "pytest", "openssl"]);
+/** A part of a pattern that fits `..`. */
+const DOTS = /(?:^|[/=])(?:\.{1,2}|\[[^\]/]*\.[^\]/]*\])\.?[*?[]/;
+/** What an AWK program does beyond reading and printing. */
+const AWK_ACTS = /\bsystem\b|\bgetline\b|(?:^|[^|])\|(?:[^|]|$)|@/;
+
+/** Reports whether the text of an argument runs commands, or writes elsewhere. */
+function actsByText(name: string, word: string): boolean {
+  if (/^[gmn]?awk$/.test(name)) return AWK_ACTS.test(word) || printsToFile(word);
+  // It may name a file to write.
+  if (name === "curl" && word.includes("%output{")) return true;
+  // The shell's `%n` assigns to a variable.
+  if (name === "printf") return /%[-+ #0'\d.*hlLjzt]*n/.test(word);
+  // Any variable of a makefile may be a part of a command.
+  if (/^g?make$/.test(name)) return word.includes("=") && !/^--[a-z-]+=/.test(word);
+  if (name === "install" && word.startsWith("--strip-")) return true;
+  // An archive with a colon is on another machine.
+  if (name === "tar" && /^(?:-[A-Za-z]*|--f[a-z]*=)?[^-=/][^=/]*:/.test(word)) return true;
+  // Its options are not bundled. Several linker options come in one word.
+  if (name === "go" && /^--?[Cw](?:=|$)|-extld/.test(word)) return true;
+  return (WRITERS.has(name) || PLACED.has(name)) && ELSEWHERE.test(word);
+}
+
+/** Reports whether only the shell knows where a word leads; a plain pattern stays below. */
+function mayLeadOut({ text, dynamic, pattern }: Word): boolean {
+  return dynamic && (pattern === undefined || DOTS.test(text));
+}
+
+/** Returns the indexes of the words after the first file: the second one is written. */
+function outputsOfUniq(words: readonly Word[]): number[] {
+  const files: number[] = [];
+  for (let n = 1; n < words.length; n++) {
+    const { text, dynamic } = words[n];
+    if (/^-[cdDiuz]*[fsw]$/.test(text) && isStatic(words[n + 1])) n++;
+    // The shell may make several words of it.
+    else if (dynamic || text === "-" || !text.startsWith("-")) files.push(n);
+  }
+  return files.filter((n, at) => at > 0 || words[n].dynamic);
+}
+
+/** Reports whether an AWK program may print to a file. */
+function printsToFile(program: string): boolean {
+  const last = program.lastIndexOf(">");
+  for (const { index, 0: { length } } of program.matchAll(/\bprintf?\b/g)) {
+    if (index > last) return false;
+    if (redirects(program, index + length, last)) return true;
+  }
+  return false;
+}
+
+const AWK_PIECE = /\bprintf?\b|"(?:[^"\\\n]|\\.)*"|["#/>;}]/g;
+
+/**
+ * Reports whether a statement may have a `>` of its own.
+ *
+ * @param from after its `print`
+ * @param last where the program's last `>` is
+ */
+function redirects(program: string, from: number, last: number): boolean {
+  AWK_PIECE.lastIndex = from;
+  for (;;) {
+    const piece = AWK_PIECE.exec(program);
+    if (piece === null || piece.index > last) return false;
+    const [text] = piece;
+    // The next one is looked at by itself.
+    if (text === ";" || text === "}" || text.startsWith("p")) return false;
+    // A division has its number before it. The end of a pattern or a comment is not certain.
+    const before = text === "/" ? program.slice(Math.max(from, piece.index - 20), piece.index) : "";
+    const divides = /(?:^|[^\w.])\$?\d+\s*$|[)\]]\s*$/.test(before);
+    if (!text.startsWith('"') && !divides || text === '"') return true;
+  }
+}
+
+/** Returns the indexes of the words that are scripts, or whose meaning is not certain. */
+function scriptsOfSed(words: readonly Word[]): number[] {
+  const scripts: number[] = [];
+  let first: number | undefined;
+  let given = false;
+  for (let n = 1; n < words.length; n++) {
+    const { text } = words[n];
+    if (/^-[nErsuz]*e$/.test(text) || /^--e[a-z]*$/.test(text)) {
+      // For some, a script before it is the only one.
+      if (!given && first !== undefined) scripts.push(first);
+      given = true;
+      scripts.push(++n);
+    } else if (/^--e[a-z]*=/.test(text) || /^-[nErsuz]*e./.test(text)) {
+      given = true;
+      scripts.push(n);
+    } else if (!text.startsWith("-")) first ??= n;
+    // Another option may take the next word, so that the script is the one after it.
+    else if (!SED_OPTION.test(text)) scripts.push(n);
+  }
+  if (!given && first !== undefined) scripts.push(first);
+  return scripts.filter((n) => n < words.length);
+}
+
+const SED_OPTION =
+  /^(?:-[nErsuz]*|--|--(?:quiet|silent|regexp-extended|posix|separate|unbuffered|null-data|sandbox|debug))$/;
+
+/** Removes the option that a script is attached to. */
+function scriptText(word: string): string {
+  return word.replace(/^(?:--e[a-z]*=|-[nErsuz]*e(?=.))/, "");
+}
+
+const SED_ADDRESS = String.raw`(?:\d+|\$|\/(?:[^\/\\\n]|\\.)*\/I?)`;
+const SED_PLAIN = new RegExp(
+  `^\\s*(?:${SED_ADDRESS}(?:\\s*,\\s*(?:${SED_ADDRESS}|[+~]\\d+))?\\s*!?\\s*)?` +
+    // Substitution without the flags that run or write.
+    String
+      .raw`(?:[pdDnNgGhHxq=]|[sy]([\/|#,:@])(?:(?!\1)[^\\\n]|\\.)*\1(?:(?!\1)[^\\\n]|\\.)*\1[gpiI0-9]*)?\s*$`,
+);
+
+/** Reports whether a script of sed only prints, deletes and replaces. */
+function isPlainSed(script: string): boolean {
+  return splitSed(script).every((command) => SED_PLAIN.test(command));
+}
+
+/** Splits at semicolons and line breaks; one in a pattern makes its parts no plain commands. */
+function splitSed(script: string): string[] {
+  return SED_PLAIN.test(script) ? [script] : script.split(/[;\n]/);
+}
+
 /** Reports whether a program may run another one. */
 export function mayRunOthers(name: string): boolean {
   return RUNNERS.has(name) || SHELLS.has(name) || INTERPRETERS.test(name) ||
     Object.hasOwn(OPTIONS, name);
+}
+
+/** Reports whether a word is a `--` that cannot be the value of an option before it. */
+function endsOptions(words: readonly Word[], n: number): boolean {
+  return words[n].text === "--" && !words[n - 1].text.startsWith("-");
+}
+
+/** Removes the value that is attached to a short option. */
+function withoutValue(word: string, values: string): string {
+  const letters = /^-([A-Za-z]+)/.exec(word)?.[1] ?? "";
+  const at = [...letters].findIndex((it) => values.includes(it));
+  return at < 0 ? word : word.slice(0, at + 2);
 }
 
 /** Reports whether a word is the option, its abbreviation, or has a value attached. */
@@ -350,6 +560,8 @@ function startsOption(word: string, option: string): boolean {
     const name = word.split("=", 1)[0];
     return name.length > 2 && option.startsWith(name);
   }
+  // Some programs take `--exec` for `-exec`.
+  if (option.length > 2 && word.startsWith(`-${option}`)) return true;
   // Short options can be bundled, as in `-xo`.
   return /^-[A-Za-z]$/.test(option) && /^-[A-Za-z]+/.test(word) && word.includes(option[1]);
 }
@@ -358,6 +570,7 @@ function guardedOfGit(words: Word[]): number[] {
   const guarded: number[] = [];
   let before = true;
   let short = "";
+  let placed = false;
   for (let n = 1; n < words.length; n++) {
     const { text } = words[n];
     if (before && text.startsWith("-")) {
@@ -365,15 +578,17 @@ function guardedOfGit(words: Word[]): number[] {
       if (GIT_VALUES.has(text)) guarded.push(++n);
       continue;
     }
-    if (text === "--") break;
+    if (endsOptions(words, n)) break;
     if (before) {
-      if (GIT_WORDS.has(text)) guarded.push(n);
+      if (!GIT_PLAIN.has(text)) guarded.push(n);
+      placed = GIT_PLACED.has(text);
       short = Object.hasOwn(GIT_SHORT, text) ? GIT_SHORT[text] : "";
       before = false;
       continue;
     }
     const long = text.split("=", 1)[0];
-    const runs = /^--[a-z]/.test(text) && GIT_LONG.some((it) => it.startsWith(long)) ||
+    const runs = GIT_INDEX.test(text) || placed && ELSEWHERE.test(text) ||
+      /^--[a-z]/.test(text) && GIT_LONG.some((it) => it.startsWith(long) || long.startsWith(it)) ||
       /^-[A-Za-z]/.test(text) && [...short].some((it) => text.includes(it)) ||
       // An address helper, such as `ext::sh -c …`.
       /^[A-Za-z0-9]+::/.test(text);

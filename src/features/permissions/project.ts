@@ -1,13 +1,11 @@
-/** `svc.permissions.toml`: a project's rules, which can only restrict. */
+/** `svc.permissions.toml`: a project's rules. They only restrict until a person trusts them. */
 import { join } from "@std/path";
 import { parse } from "smol-toml";
 import { UntrustedReader } from "../../jail/untrusted_files.ts";
 import { lacksForNow } from "../../os/lacks.ts";
 import { messageOf } from "../../protocol/errors.ts";
-import { parseRule, type Rule } from "./rule.ts";
-
-/** In the directory of a session. */
-export const PROJECT_RULES = "svc.permissions.toml";
+import { PROJECT_RULES } from "./project_rules.ts";
+import { type Action, parseRule, type Rule } from "./rule.ts";
 
 const BYTES_MAX = 256 * 1024;
 const RULES_MAX = 500;
@@ -17,6 +15,8 @@ const KNOWN_MAX = 64;
 interface ProjectRules {
   path: string;
   rules: Rule[];
+  /** The text that a person trusts. */
+  text: string;
   problem?: string;
 }
 
@@ -36,12 +36,12 @@ export class ProjectFiles implements Disposable {
       if (error instanceof Deno.errors.NotFound) return undefined;
       // Without the rules, the call might be allowed wrongly.
       if (lacksForNow(error)) throw error;
-      return { path, rules: [], problem: messageOf(error) };
+      return { path, rules: [], text: "", problem: messageOf(error) };
     }
     if (text === undefined) return undefined;
     const known = this.#known.get(workdir);
     if (known?.text === text) return known.read;
-    const read = { path, ...rulesIn(text) };
+    const read = { path, text, ...rulesIn(text) };
     if (this.#known.size >= KNOWN_MAX) this.#known.clear();
     this.#known.set(workdir, { text, read });
     return read;
@@ -55,11 +55,10 @@ export class ProjectFiles implements Disposable {
 /** Parses the file. */
 export function rulesIn(text: string): { rules: Rule[]; problem?: string } {
   try {
-    const { ask = [], deny = [], ...others } = parse(text);
+    const { allow = [], ask = [], deny = [], ...others } = parse(text);
     const [other] = Object.keys(others);
-    if (other === "allow") throw new Error("allow: a project can only deny and ask");
-    if (other !== undefined) throw new Error(`${other}: is not a key; expected ask or deny`);
-    const read = (action: "ask" | "deny", texts: unknown) => {
+    if (other !== undefined) throw new Error(`${other}: is not a key; expected allow, ask or deny`);
+    const read = (action: Action, texts: unknown) => {
       if (!Array.isArray(texts) || texts.length > RULES_MAX) {
         throw new Error(`${action}: expected a list of at most ${RULES_MAX} rules`);
       }
@@ -72,7 +71,7 @@ export function rulesIn(text: string): { rules: Rule[]; problem?: string } {
         }
       });
     };
-    return { rules: [...read("deny", deny), ...read("ask", ask)] };
+    return { rules: [...read("deny", deny), ...read("ask", ask), ...read("allow", allow)] };
   } catch (error) {
     return { rules: [], problem: messageOf(error) };
   }

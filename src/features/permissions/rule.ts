@@ -27,6 +27,7 @@ const SUBJECTS: Readonly<Record<string, Subject>> = {
   apply_patch: "path",
   fetch_url: "url",
   connect: "url",
+  git_push: "url",
 };
 
 /** In characters. */

@@ -198,8 +198,29 @@ Deno.test("a line of Windows is allowed as a whole or not at all", () => {
 Deno.test("the file of a project denies and asks, and nothing else", () => {
   const { rules, problem } = rulesIn('deny = ["run_command: git push*"]\nask = ["write_file"]');
   assertEquals([rules.map(({ action }) => action), problem], [["deny", "ask"], undefined]);
-  for (const text of ["allow = []", "[deny]", "deny = [1]", 'ask = ["a b"]', "x = 1", "deny = ["]) {
+  for (const text of ["allow = 1", "[deny]", "deny = [1]", 'ask = ["a b"]', "x = 1", "deny = ["]) {
     const { rules, problem } = rulesIn(text);
     assertEquals([rules, typeof problem], [[], "string"], text);
   }
+});
+
+Deno.test("a rule against pushes holds for other names of a repository, one for them does not", () => {
+  const acts = (action: Action, pattern: string, path: string) =>
+    decide(call("git_push", { url: `https://a.example${path}` }), [
+      held(action, `git_push: ${pattern}`),
+    ]).action === action;
+  const others = ["/me/repo", "/me/repo.git", "/Me/REPO", "/me/Repo.GIT", "/me/repo/"];
+  for (const action of ["deny", "ask"] as const) {
+    for (const pattern of ["/me/repo", "/ME/repo.git", "/me/repo/", "/me/re*", "/*.git", ""]) {
+      for (const path of others) {
+        assertEquals(acts(action, `a.example${pattern}`, path), true, `${pattern} ${path}`);
+      }
+    }
+    for (const path of ["/me/repo2", "/me/repo.git2", "/me", "/me/repo/x", "/x/me/repo"]) {
+      assertEquals(acts(action, "a.example/me/repo", path), false, path);
+    }
+    assertEquals(acts(action, "b.example/me/repo", "/me/repo"), false);
+  }
+  const allowed = others.filter((path) => acts("allow", "a.example/me/repo", path));
+  assertEquals(allowed, ["/me/repo"]);
 });

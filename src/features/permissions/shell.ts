@@ -9,6 +9,8 @@ export interface Word {
   text: string;
   /** The shell replaces a part at run time, so `text` is not what the program gets. */
   dynamic: boolean;
+  /** Only a file name pattern makes it dynamic. */
+  pattern?: true;
 }
 
 /** As in `CI=1 npm test`. */
@@ -224,6 +226,7 @@ class Reader {
     let plain = true;
     let equals: number | undefined;
     let pieces = "";
+    let pattern = false;
     while (!this.#done) {
       const char = this.#text[this.#at];
       if (METACHARACTER.test(char)) break;
@@ -267,7 +270,8 @@ class Reader {
             if (!named) plain = false;
           }
           // A file name pattern or a brace expansion.
-          if (char === "*" || char === "?" || char === "[" || char === "{") word.dynamic = true;
+          if (char === "{") word.dynamic = true;
+          if (char === "*" || char === "?" || char === "[") pattern = true;
           if (char === "~") {
             const before = this.#text[this.#at - 1];
             if (this.#at === begin || before === "=" || before === ":") word.dynamic = true;
@@ -283,6 +287,10 @@ class Reader {
       }
     }
     word.text = pieces;
+    if (pattern && !word.dynamic) {
+      word.dynamic = true;
+      word.pattern = true;
+    }
     const length = this.#at - begin;
     const raw = length <= NAME_MAX ? this.#text.slice(begin, this.#at) : "";
     if (raw === "[" || raw === "{" || raw === "{}") word.dynamic = false;

@@ -1,4 +1,4 @@
-/** Kept rules in the state database. */
+/** Kept rules, and directories whose own rules are trusted, in the state database. */
 import type { DatabaseSync } from "node:sqlite";
 import { SvcError } from "../../protocol/errors.ts";
 import { Statements } from "../../os/statements.ts";
@@ -19,16 +19,26 @@ export interface KeptRule {
   made_by: string;
 }
 
+export interface TrustedDirectory {
+  /** Absolute real path. */
+  directory: string;
+  /** SHA-256 of the trusted file; another content is not trusted. */
+  content_hash: string;
+  trusted_at: string;
+  trusted_by: string;
+}
+
 interface ReadRule extends KeptRule {
   parsed: Rule;
 }
 
 const RULES_MAX = 5_000;
 
-/** The only writer of its table, so its cache is always current. */
+/** The only writer of its tables, so its caches are always current. */
 export class RuleStore implements Disposable {
   readonly #sql: Statements;
   readonly #rules = new Map<string, ReadRule>();
+  readonly #trusted = new Map<string, TrustedDirectory>();
 
   /** @param db is closed with the store */
   constructor(db: DatabaseSync) {
@@ -37,6 +47,30 @@ export class RuleStore implements Disposable {
     for (const row of rows as unknown as KeptRule[]) {
       this.#rules.set(row.rule_id, { ...row, parsed: readRule(row) });
     }
+    const trusted = this.#sql.all("SELECT * FROM trusted_directories ORDER BY directory");
+    for (const row of trusted as unknown as TrustedDirectory[]) {
+      this.#trusted.set(row.directory, { ...row });
+    }
+  }
+
+  trusted(): TrustedDirectory[] {
+    return [...this.#trusted.values()];
+  }
+
+  /** Trusts a directory's file as it is. */
+  trust(trusted: TrustedDirectory): void {
+    this.#sql.run(
+      `INSERT OR REPLACE INTO trusted_directories VALUES
+        (:directory, :content_hash, :trusted_at, :trusted_by)`,
+      { ...trusted },
+    );
+    this.#trusted.set(trusted.directory, trusted);
+  }
+
+  /** @returns whether it was trusted */
+  untrust(directory: string): boolean {
+    this.#sql.run("DELETE FROM trusted_directories WHERE directory = :directory", { directory });
+    return this.#trusted.delete(directory);
   }
 
   all(): ReadRule[] {

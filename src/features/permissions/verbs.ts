@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { session_id } from "../../verbs/session_id.ts";
+import { approval } from "../../protocol/schemas/session.ts";
 import { verbsOf } from "../../verbs/define.ts";
 import type { Host } from "../../verbs/host.ts";
 import type { Permissions } from "./open.ts";
@@ -38,6 +39,13 @@ export const permissionVerbs = [
       z.object({
         rules: z.array(item()),
         problem: z.string().optional().describe("Why the project's file cannot be used"),
+        untrusted: z.array(z.string()).optional()
+          .describe("What the project's file would allow, if the directory was trusted"),
+        trusted: z.array(z.object({
+          directory: z.string(),
+          trusted_at: z.string(),
+          trusted_by: z.string(),
+        })).optional().describe("Without a place: the directories whose own rules may allow"),
       }),
     handle: async ({ services }, params) =>
       await (await import("./handle.ts")).listRules(services, params),
@@ -51,13 +59,33 @@ export const permissionVerbs = [
       z.object({
         decision: z.enum(["allow", "ask", "deny"]),
         decided_by: z.enum(["rule", "mode", "always"]),
-        approval: z.enum(["auto", "ask", "read_only"]).describe("The approval mode that holds"),
+        approval: approval().describe("The approval mode that holds"),
         rule: item().pick({ action: true, rule: true, source: true, rule_id: true }).optional(),
         part: z.string().optional().describe("The command of the line that decides"),
         why: z.string().optional(),
       }),
     handle: async ({ services }, params) =>
       await (await import("./handle.ts")).testCall(services, params),
+  }),
+  defineVerb({
+    name: "permissions.trust",
+    summary: "Lets the rules of a directory's own file allow calls, until the file changes.",
+    access: "write",
+    idempotent: true,
+    input: () => z.object(place()),
+    output: () => z.object({ directory: z.string(), allows: z.array(z.string()) }),
+    handle: async ({ services, caller }, params) =>
+      await (await import("./handle.ts")).trustDirectory(services, params, caller),
+  }),
+  defineVerb({
+    name: "permissions.untrust",
+    summary: "Takes the trust in a directory's own rules back.",
+    access: "write",
+    destructive: true,
+    input: () => z.object(place()),
+    output: () => z.object({ directory: z.string() }),
+    handle: async ({ services }, params) =>
+      await (await import("./handle.ts")).untrustDirectory(services, params),
   }),
   defineVerb({
     name: "permissions.add",

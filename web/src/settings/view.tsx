@@ -7,6 +7,7 @@ import { Failed, Loading } from "../ui/states.tsx";
 import { ConfigForm } from "./config_form.tsx";
 import { DaemonPanel } from "./daemon_panel.tsx";
 import type { Config } from "./fields.ts";
+import { RulesPanel } from "./rules_panel.tsx";
 import { ServicePanel } from "./service_panel.tsx";
 
 /** The file may be changed by hand at any time. */
@@ -40,6 +41,7 @@ export default function Settings() {
         : (
           <>
             <ConfigForm config={found} info={told} onSaved={refresh} />
+            <RulesPanel />
             <ServicePanel />
             <DaemonPanel info={told} onReloaded={refresh} />
           </>

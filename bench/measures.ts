@@ -1,4 +1,5 @@
 /** The measurements: each starts a daemon of its own and gives its figures. */
+import { landlock_abi } from "../tests/support/landlock.ts";
 import { fromFileUrl, join } from "@std/path";
 import { delay } from "@std/async";
 import { writeAll } from "../src/base/write_all.ts";
@@ -257,6 +258,9 @@ api_key_env = "BENCH_KEY"
 export async function commands(): Promise<Figure[]> {
   const inside = await toolTurns("", "run true");
   const outside = await toolTurns('[sandbox]\nshell = "none"\n', "run true");
+  const landlocked = landlock_abi > 0
+    ? await toolTurns('[sandbox]\nshell = "landlock"\n', "run true")
+    : [];
   const reading = await toolTurns("", "read notes.txt");
   const cost = median(inside) - median(outside);
   return [
@@ -274,6 +278,13 @@ export async function commands(): Promise<Figure[]> {
       value: cost,
       note: `${short(median(outside))} without a sandbox; aim 10`,
     },
+    ...(landlocked.length === 0 ? [] : [{
+      id: "landlock_cost",
+      name: "the part of Landlock, where it is the sandbox",
+      unit: "ms" as const,
+      value: median(landlocked) - median(outside),
+      note: `a turn ${short(median(landlocked))}`,
+    }]),
     {
       id: "turn_read",
       name: "a turn: read a file",

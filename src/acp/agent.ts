@@ -39,6 +39,10 @@ export function acpAgent(options: AcpAgentOptions): AgentApp {
       methods.agent.session.delete,
       ({ params }) => answer(() => sessions.end(params.sessionId)),
     )
+    .onRequest(
+      methods.agent.session.setMode,
+      ({ params }) => answer(() => sessions.setMode(params.sessionId, params.modeId)),
+    )
     .onRequest(methods.agent.session.prompt, ({ params }) => answer(() => sessions.prompt(params)))
     .onNotification(
       methods.agent.session.cancel,

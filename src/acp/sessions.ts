@@ -7,9 +7,11 @@ import {
   type PromptRequest,
   type PromptResponse,
   RequestError,
+  type SessionModeState,
   type SessionUpdate,
   type ToolCallContent,
 } from "@agentclientprotocol/sdk";
+import { type Approval, APPROVALS } from "../protocol/approval.ts";
 import { messageLines } from "../protocol/attachments.ts";
 import type { EventParams, RpcClient } from "../client/rpc.ts";
 import { askedOf, type PersonAnswer, type PersonQuestion } from "../protocol/person_question.ts";
@@ -80,6 +82,11 @@ interface Where {
   sessionId: string;
 }
 
+/** The modes of a session, and the one that holds. */
+interface Moded {
+  modes: SessionModeState;
+}
+
 interface Settings {
   cwd: string;
   mcpServers?: readonly unknown[];
@@ -116,28 +123,27 @@ export class Sessions {
     this.#forms = Boolean(elicitation?.form);
   }
 
-  async start({ cwd, mcpServers }: Settings): Promise<Where> {
+  async start({ cwd, mcpServers }: Settings): Promise<Where & Moded> {
     this.#mention(mcpServers);
     const { start } = this.#options;
     const { session_id } = await this.#link.call("session.start", { ...start, workdir: cwd });
     this.#open.set(session_id, newlyOpen(cwd));
     await this.#link.follow(session_id, 0);
-    return { sessionId: session_id };
+    const { approval } = await this.#link.call("session.get", { session_id });
+    return { sessionId: session_id, modes: modesOf(approval) };
   }
 
   /** Opens an existing session and shows its conversation. */
-  async load({ sessionId, mcpServers }: Settings & Where): Promise<Record<string, never>> {
+  async load({ sessionId, mcpServers }: Settings & Where): Promise<Moded> {
     this.#mention(mcpServers);
-    await this.#goOn(sessionId, await this.#resumed(sessionId), () => true);
-    return {};
+    return await this.#goOn(sessionId, await this.#resumed(sessionId), () => true);
   }
 
   /** Opens a session whose conversation the editor has. */
-  async resume({ sessionId }: Where): Promise<Record<string, never>> {
+  async resume({ sessionId }: Where): Promise<Moded> {
     // A call may have begun after the editor closed.
     const runs = (item: Item) => item.kind === "tool" && item.outcome === undefined;
-    await this.#goOn(sessionId, await this.#resumed(sessionId), runs);
-    return {};
+    return await this.#goOn(sessionId, await this.#resumed(sessionId), runs);
   }
 
   async list(cwd: string | null | undefined) {
@@ -150,6 +156,16 @@ export class Sessions {
         updatedAt: last_event_at,
       })),
     };
+  }
+
+  /** Changes what the session does without asking. */
+  async setMode(session_id: string, mode: string): Promise<Record<string, never>> {
+    const approval = APPROVALS.find((it) => it === mode);
+    if (approval === undefined) {
+      throw new RequestError(-32602, `no mode is named ${mode}; there are ${APPROVALS.join(", ")}`);
+    }
+    await this.#link.call("session.configure", { session_id, approval });
+    return {};
   }
 
   /** Sends a message, or continues the last turn, and waits for the turn's end. */
@@ -238,7 +254,7 @@ export class Sessions {
     session_id: string,
     conversation: Conversation,
     tells: (item: Item) => boolean,
-  ): Promise<void> {
+  ): Promise<Moded> {
     const { workdir, writing, seq } = conversation;
     const { pending_approvals, plan = [], last_seq, cut_off, ...now } = await this.#link.call(
       "session.get",
@@ -263,6 +279,7 @@ export class Sessions {
       this.#ask(session_id, open, approval, item && open.calls.get(item));
     }
     await this.#link.follow(session_id, seq);
+    return { modes: modesOf(now.approval) };
   }
 
   #session(session_id: string): Open {
@@ -278,11 +295,16 @@ export class Sessions {
     );
   }
 
+  // fold-ok: the mode is a fact of the session for editors, and no part of what they show
   #take(event: EventParams): void {
     const { session_id, seq, type } = event;
     const open = this.#open.get(session_id);
     if (open === undefined) return;
     if (type === "session.moved") open.workdir = String(event.data.workdir);
+    const { approval } = event.data;
+    if (type === "session.configured" && typeof approval === "string") {
+      this.#tell(session_id, { sessionUpdate: "current_mode_update", currentModeId: approval });
+    }
     for (const change of open.view.apply(event as unknown as SessionEvent)) {
       this.#show(session_id, open, change, seq);
     }
@@ -481,6 +503,22 @@ function callOf({ calls }: Open, item: Item): Call | undefined {
 }
 
 /** A new state; prompts that already wait are kept. */
+/** What editors show for each mode. */
+const MODES: Record<Approval, { name: string; description: string }> = {
+  ask: { name: "Ask", description: "Asks before writing files or running commands" },
+  workspace: {
+    name: "Workspace",
+    description: "Works in the directory, asks for anything else",
+  },
+  auto: { name: "Auto", description: "Allows everything" },
+  read_only: { name: "Read only", description: "Refuses everything but reading" },
+};
+
+function modesOf(currentModeId: Approval): SessionModeState {
+  const availableModes = Object.entries(MODES).map(([id, words]) => ({ id, ...words }));
+  return { currentModeId, availableModes };
+}
+
 function newlyOpen(workdir: string, before?: Open): Open {
   for (const controller of before?.asked.values() ?? []) controller.abort();
   return {

@@ -40,6 +40,7 @@ export async function run({ flags, args, given }: Input<typeof CHAT>): Promise<n
         model: flags.model,
         approval: flags.approve,
         effort: flags.effort,
+        network: flags.network,
         add_dirs: addedFrom(flags["add-dir"]),
       });
       for (const rule of rules) {
@@ -134,25 +135,25 @@ function canShowScreens(): boolean {
 }
 
 interface Wanted
-  extends Pick<Params<"session.start">, "model" | "approval" | "effort" | "add_dirs"> {
+  extends Pick<Params<"session.start">, "model" | "approval" | "effort" | "add_dirs" | "network"> {
   workdir: string;
   session?: string;
   resume: boolean;
 }
 
 async function findSession(rpc: RpcClient, wanted: Wanted): Promise<string> {
-  const { add_dirs } = wanted;
+  const { add_dirs, network } = wanted;
   const starts = wanted.session === undefined && !wanted.resume;
   const session_id = await sessionFor(rpc, wanted);
-  if (!starts && add_dirs !== undefined) {
-    await rpc.call("session.configure", { session_id, add_dirs });
+  if (!starts && (add_dirs ?? network) !== undefined) {
+    await rpc.call("session.configure", { session_id, add_dirs, network });
   }
   return session_id;
 }
 
 async function sessionFor(rpc: RpcClient, wanted: Wanted): Promise<string> {
   if (wanted.session !== undefined) return wanted.session;
-  const { workdir, model, approval, effort, add_dirs } = wanted;
+  const { workdir, model, approval, effort, add_dirs, network } = wanted;
   if (!wanted.resume) {
     if (holdsSystem(await Deno.realPath(workdir).catch(() => workdir))) {
       console.error(
@@ -160,7 +161,7 @@ async function sessionFor(rpc: RpcClient, wanted: Wanted): Promise<string> {
           "svc uses no git and no browser. Use the directory of a project",
       );
     }
-    const params = { workdir, model, approval, effort, add_dirs };
+    const params = { workdir, model, approval, effort, add_dirs, network };
     return (await rpc.call("session.start", params)).session_id;
   }
   const real = await Deno.realPath(workdir);

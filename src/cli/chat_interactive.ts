@@ -16,6 +16,7 @@ import {
   type Question,
   questionText,
   RULE_SCOPES,
+  saidWithNo,
   shownDigest,
 } from "../session/question.ts";
 import type { Args, CallVerb } from "../features/verb_types.ts";
@@ -123,7 +124,7 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
         say(paint.dim(`  to keep one of these: ${keys}`));
       }
       asked_at = performance.now();
-      input.setPrompt("  allow? [y]es, [a]lways, [n]o: ");
+      input.setPrompt("  allow? [y]es, [a]lways, [n]o, or n, TEXT: ");
     } else {
       input.setPrompt(paint.bold("› "));
     }
@@ -329,6 +330,10 @@ function decisionOf(
 ): { verb: string; params: Record<string, unknown> } | undefined {
   const asked = askedOf(pending);
   if (asked === undefined) {
+    const message = saidWithNo(line);
+    if (message !== undefined) {
+      return { verb: "session.approve", params: { decision: "deny", message } };
+    }
     const always = ruleChosen(pending, line.toLowerCase());
     const decision = always === undefined ? ANSWERS[line.toLowerCase()] : "allow_always";
     return decision && { verb: "session.approve", params: { decision, always } };

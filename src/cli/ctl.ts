@@ -48,12 +48,12 @@ export async function getSession({ args }: Input<typeof spec.SESSIONS_GET>): Pro
 
 /** Runs `svc ctl sessions start`. */
 export async function startSession(
-  { flags: { model, approval, effort, prompt, json, "add-dir": more }, args }: Input<
+  { flags: { model, approval, effort, network, prompt, json, "add-dir": more }, args }: Input<
     typeof spec.SESSIONS_START
   >,
 ): Promise<number> {
   const workdir = absolute(args.workdir);
-  const params = { workdir, model, approval, effort, prompt, add_dirs: addedFrom(more) };
+  const params = { workdir, model, approval, effort, network, prompt, add_dirs: addedFrom(more) };
   const started = await withDaemon((rpc) => rpc.call("session.start", params));
   if (json) return print(started);
   console.log(started.session_id);

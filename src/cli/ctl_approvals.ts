@@ -52,6 +52,7 @@ export async function answerApproval(
       approval_id,
       decision: DECISIONS[decision],
       shown,
+      message: flags.message,
     });
     if (flags.json) return print(done);
     console.log(`→ ${decision}`);

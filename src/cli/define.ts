@@ -1,5 +1,7 @@
 /** The vocabulary of the table of commands; see spec.ts for its types. */
+import { APPROVALS } from "../protocol/approval.ts";
 import { EFFORTS } from "../protocol/effort.ts";
+import { NETWORKS } from "../protocol/network.ts";
 import { parseDuration } from "../base/duration.ts";
 import { nearestOf } from "../base/nearest.ts";
 import type {
@@ -99,9 +101,11 @@ export const USD: ValueType<number> = {
   parse: (text) => /^\d*\.?\d+$/.test(text) && Number(text) > 0 ? Number(text) : undefined,
 };
 
-export const APPROVAL = oneOf(["auto", "ask", "read_only"]);
+export const APPROVAL = oneOf(APPROVALS);
 export const EFFORT = oneOf(EFFORTS);
 export const EFFORT_OR_DEFAULT = oneOf([...EFFORTS, "default"]);
+export const NETWORK = oneOf(NETWORKS);
+export const NETWORK_OR_DEFAULT = oneOf([...NETWORKS, "default"]);
 
 /** Defines a command. */
 export function spec<

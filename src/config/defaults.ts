@@ -23,6 +23,7 @@ export const DEFAULTS = {
     registries: true,
     env: [] as string[],
     grant: [] as Grant[],
+    git_credentials: [] as string[],
     login_path: true,
     units: 16,
     // More than builds and browsers need, far less than would stall a machine.

@@ -2,6 +2,7 @@
 import { isAbsolute } from "@std/path";
 import * as z from "zod";
 import { formatDuration, parseDuration } from "../base/duration.ts";
+import { APPROVALS } from "../protocol/approval.ts";
 import { EFFORTS } from "../protocol/effort.ts";
 import { presetOf, PRESETS } from "../models/presets.ts";
 import type { ModelEntry } from "../models/registry.ts";
@@ -9,6 +10,7 @@ import { modelEntrySchema } from "../protocol/schemas/model_entry.ts";
 import { requireVariable } from "../jail/granted_variables.ts";
 import { GRANTS } from "../jail/grants.ts";
 import { parseAllowedHost } from "../net/allowed_hosts.ts";
+import { parseGitHost, requireOneEach } from "../net/git_hosts.ts";
 import { messageOf } from "../protocol/errors.ts";
 import { DEFAULTS } from "./defaults.ts";
 
@@ -44,10 +46,10 @@ const limit = (least: number) =>
   z.int().min(0).max(2 ** 31 - 1)
     .refine((it) => it === 0 || it >= least, `must be 0 for no limit, or at least ${least}`);
 
-function refined(check: (text: string) => unknown) {
-  return (text: string, context: z.RefinementCtx): void => {
+function refined<T = string>(check: (value: T) => unknown) {
+  return (value: T, context: z.RefinementCtx): void => {
     try {
-      check(text);
+      check(value);
     } catch (error) {
       context.addIssue({ code: "custom", message: messageOf(error) });
     }
@@ -106,7 +108,7 @@ export const OWN = z.strictObject({
       .describe("Size of a journal above which its oldest turns are, too"),
   }).prefault({}),
   agent: z.strictObject({
-    approval: z.enum(["auto", "ask", "read_only"]).default(DEFAULTS.agent.approval)
+    approval: z.enum(APPROVALS).default(DEFAULTS.agent.approval)
       .describe("Which calls of sessions need your approval, unless a session says otherwise"),
     effort: z.enum(EFFORTS).optional()
       .describe("How long models may think; unset: the provider's default"),
@@ -141,8 +143,12 @@ export const OWN = z.strictObject({
       .describe("Longest total time of an answer"),
   }).prefault({}),
   sandbox: z.strictObject({
-    shell: z.enum(["auto", "bubblewrap", "none"]).default(DEFAULTS.sandbox.shell)
-      .describe("What commands run in; auto: bubblewrap if it works here"),
+    shell: z.enum(["auto", "bubblewrap", "landlock", "seatbelt", "none"]).default(
+      DEFAULTS.sandbox.shell,
+    )
+      .describe(
+        "What commands run in; auto: bubblewrap if it works here, or else Landlock or Seatbelt",
+      ),
     network: z.union([z.boolean(), z.literal("allowed")], {
       error: 'must be true, false or "allowed"',
     }).default(DEFAULTS.sandbox.network)
@@ -163,6 +169,12 @@ export const OWN = z.strictObject({
       error: ({ input }) => `${JSON.stringify(input)} is not one of ${GRANTS.join(", ")}`,
     })).default([...DEFAULTS.sandbox.grant]).describe(
       `What of the machine commands can reach: ${GRANTS.map((it) => `"${it}"`).join(", ")}`,
+    ),
+    git_credentials: z.array(z.string().superRefine(refined(parseGitHost))).max(100).superRefine(
+      refined(requireOneEach),
+    ).default([...DEFAULTS.sandbox.git_credentials]).describe(
+      'With network = "allowed": hosts at which the git of commands uses your credentials, such as ' +
+        '"github.com"',
     ),
     login_path: z.boolean().default(DEFAULTS.sandbox.login_path).describe(
       "Whether a daemon that no terminal started asks your login shell for its PATH",

@@ -5,8 +5,10 @@
 
 import type * as z from "zod";
 import type { AddedDirectory } from "./added_directory.ts";
+import type { Approval } from "./approval.ts";
 import type { Attachment } from "./attachments.ts";
 import type { Effort } from "./effort.ts";
+import type { Network } from "./network.ts";
 import type { PersonAnswer, Unanswered } from "./person_question.ts";
 import type { PlanStep } from "./plan_text.ts";
 import type { StopReason } from "./stop_reasons.ts";
@@ -17,7 +19,7 @@ import type {
   turnUsageSchema,
 } from "./schemas/session.ts";
 
-export type Approval = "auto" | "ask" | "read_only";
+export type { Approval };
 /** Decides about tools of trusted servers (product.md, Tool-protocol catalog). */
 export type Trust = "trusted" | "untrusted";
 export type Decision = "allow" | "allow_always" | "deny";
@@ -173,6 +175,7 @@ export interface EventData {
     skill_pack?: string;
     /** Directories besides `workdir` that its tools may use. */
     added_dirs?: AddedDirectory[];
+    network?: Network;
     /** The title is the directory's name; the first message or a model may replace it. */
     untitled?: true;
     /** Identifies `workdir`; missing in old journals. */
@@ -205,6 +208,7 @@ export interface EventData {
     archived?: boolean;
     /** All directories besides its own from now on. */
     added_dirs?: AddedDirectory[];
+    network?: Network | "default";
     by: string;
   };
   /** A message was accepted; with one in flight it steers the turn. */
@@ -280,6 +284,8 @@ export interface EventData {
     shown?: string;
     /** The rule that was kept instead of `rule`. */
     always?: { rule: string; scope: RuleScope };
+    /** What the person says with a denial, for the model. */
+    message?: string;
     answer?: PersonAnswer;
     unanswered?: Unanswered;
   };

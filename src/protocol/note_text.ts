@@ -84,7 +84,7 @@ export function reloadedText({ version }: EventData["daemon.reloaded"]): string 
 
 /** Returns the line for changed settings. */
 export function configuredText(
-  { model, approval, effort, budget_usd, title, pinned, archived, added_dirs }: EventData[
+  { model, approval, effort, budget_usd, title, pinned, archived, added_dirs, network }: EventData[
     "session.configured"
   ],
 ): string {
@@ -96,7 +96,7 @@ export function configuredText(
       ? []
       : [`added directories are now ${addedDirectoriesText(added_dirs)}`]),
   ];
-  const values = Object.entries({ model, approval, effort, budget, title })
+  const values = Object.entries({ model, approval, effort, network, budget, title })
     .flatMap(([name, value]) => value === undefined ? [] : `${name} is now ${value}`);
   return [...values, ...marks].join(", ");
 }

@@ -3,7 +3,7 @@ import type * as z from "zod";
 import type { DatabaseSync } from "node:sqlite";
 import type { BackgroundCommands } from "../agent/background.ts";
 import type { TurnParts } from "../agent/loop.ts";
-import type { Tool } from "../agent/tool.ts";
+import type { Tool, ToolParts } from "../agent/tool.ts";
 import type { DecideHost, WayOut } from "../agent/way_out.ts";
 import type { Opener } from "../base/lazy.ts";
 import type { Config } from "../config/config.ts";
@@ -22,6 +22,7 @@ import type { Discovery } from "../protocol/discovery.ts";
 import type { commandPathSchema } from "../protocol/schemas/daemon.ts";
 import type { Hub } from "../session/hub.ts";
 import type { Session } from "../session/session.ts";
+import type { SessionState } from "../session/session_state.ts";
 import type { Ids } from "../session/ids.ts";
 import type { Dispatcher, Verb } from "./define.ts";
 
@@ -83,6 +84,10 @@ export interface Host {
   space(session_id: string): Promise<CommandSpace | undefined>;
   /** What the person grants to commands, of a session or their own. */
   granted(session_id?: string): Promise<Granted>;
+  /** What commands of a session reach: nothing, allowed hosts or all. */
+  networkOf(session: Pick<SessionState, "network" | "trust">): boolean | "allowed";
+  readonly asked: ToolParts["asked"];
+  readonly opened: ToolParts["opened"];
   /** Opens a command's proxy, for the caller to dispose. Undefined with no or full network. */
   wayOut(session_id: string, decide?: DecideHost): Promise<WayOut | undefined>;
   /** Real paths that sessions can write. */

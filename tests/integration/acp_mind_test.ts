@@ -260,3 +260,25 @@ Deno.test({
     );
   },
 });
+
+Deno.test({
+  name:
+    "an agent's own process sees added directories, each with its access, from the next turn on",
+  ignore: no_jail,
+  async fn() {
+    await using it = await Hosting.begin();
+    const [docs, out] = ["docs", "out"].map((name) => Deno.realPathSync(it.place.mkdir(name)));
+    Deno.writeTextFileSync(`${docs}/a.txt`, "of the person");
+    const say = async (text: string) => String((await it.turn(text)).message);
+    assertStringIncludes(await say(`steal ${docs}/a.txt`), "ENOENT");
+    const add_dirs = [{ path: docs, access: "read" }, { path: out }];
+    const { session_id } = it;
+    await it.client.rpc.call("session.configure", { session_id, add_dirs });
+    assertStringIncludes(await say(`steal ${docs}/a.txt`), "of the person");
+    assertStringIncludes(await say(`plant ${docs}/b.txt`), "EROFS");
+    assertStringIncludes(await say(`plant ${out}/b.txt`), "planted");
+    assertEquals(Deno.readTextFileSync(`${out}/b.txt`), "planted");
+    await it.client.rpc.call("session.configure", { session_id, remove_dirs: [docs] });
+    assertStringIncludes(await say(`steal ${docs}/a.txt`), "ENOENT");
+  },
+});

@@ -283,6 +283,6 @@ Deno.test({
     await assertRejects(() => editor.prompt("sess_none", "help"));
     const wrong = await place.svc(["acp", "--approve", "maybe"], { stdin: "" });
     assertEquals(wrong.code, 2);
-    assertStringIncludes(wrong.stderr, "auto, ask or read_only");
+    assertStringIncludes(wrong.stderr, "auto, workspace, ask or read_only");
   },
 });

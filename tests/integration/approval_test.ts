@@ -7,10 +7,14 @@ import {
 } from "@std/assert";
 import { delay } from "@std/async";
 import { join } from "@std/path";
-import { can_run_svc, type Daemon, Place, type TestClient } from "../support/svc.ts";
+import type { Answer } from "../support/model_servers.ts";
+import { Scenario, until } from "../support/scripted.ts";
+import { can_run_svc, type Daemon, Place, svcLine, type TestClient } from "../support/svc.ts";
+import { has_tmux, TmuxTerminal } from "../support/tmux.ts";
 import type { SvcError } from "../../src/protocol/errors.ts";
 
 const ignore = !can_run_svc;
+const DONE: Answer = { text: "Done." };
 
 /** A daemon and a session of the embedded model. */
 async function begin(place: Place, params: Record<string, unknown> = {}) {
@@ -268,5 +272,80 @@ Deno.test({
       overHttp(again, session_id, "allow"),
     );
     assertEquals([asked, message.split("\n").at(-1)], [1, "here"]);
+  },
+});
+
+Deno.test({
+  name: "a denial can say what to do instead: the model reads it, in every face and over a restart",
+  ignore,
+  async fn() {
+    const command = (n: number): Answer => ({
+      calls: [{ name: "run_command", args: { command: `echo ${n}` } }],
+    });
+    await using it = await Scenario.begin(
+      ({ messages }) => messages.at(-1)!.role === "user" ? command(messages.length) : DONE,
+      { start: { approval: "ask" } },
+    );
+    const { place } = it;
+    const asks = async (n: number) => {
+      await until(() => it.client.of("approval.requested").length >= n, `question ${n}`);
+      return it.client.of("approval.requested")[n - 1].data.approval_id as string;
+    };
+    /** What the model was given in place of the call's result. */
+    const told = () => {
+      const { messages } = it.server.requests.at(-1)!.body as { messages: { content: unknown }[] };
+      return JSON.stringify(messages.at(-1)!.content);
+    };
+    let ended = it.turn("one");
+    let approval_id = await asks(1);
+    const approve = (params: Record<string, unknown>) =>
+      it.call("session.approve", { approval_id, ...params });
+    await assertRejects(() => approve({ decision: "allow", message: "x" }), Error, "deny");
+    await approve({ decision: "deny", message: "use deno test" });
+    await ended;
+    assertStringIncludes(told(), "the person did not allow this call, and says: use deno test");
+
+    ended = it.turn("two");
+    approval_id = await asks(2);
+    const answer = ["ctl", "approvals", "answer", approval_id, "deny", "--message", "not today"];
+    assertEquals((await place.svc(answer)).code, 0);
+    await ended;
+    assertStringIncludes(told(), "and says: not today");
+
+    await it.send("three");
+    approval_id = await asks(3);
+    await it.daemon.stop();
+    await it.restart();
+    await it.call("session.approve", { approval_id, decision: "deny", message: "later" });
+    await until(() => it.client.of("turn.completed").length === 3, "the end");
+    assertStringIncludes(told(), "and says: later");
+  },
+});
+
+Deno.test({
+  name: "no, TEXT in the terminal denies and says the rest, line by line and on the whole screen",
+  ignore: ignore || !has_tmux,
+  async fn() {
+    await using it = await Scenario.begin(
+      ({ messages }) =>
+        messages.at(-1)!.role === "user"
+          ? { calls: [{ name: "run_command", args: { command: `echo ${messages.length}` } }] }
+          : DONE,
+      { start: { approval: "ask" } },
+    );
+    const said = () => it.client.of("approval.resolved").map(({ data }) => data.message);
+    for (const [n, term] of ["xterm-256color", "dumb"].entries()) {
+      await using terminal = await TmuxTerminal.open(it.place, { cols: 140 });
+      await terminal.line(`TERM=${term} ${svcLine("chat", "--session", it.session_id)}`);
+      await terminal.shows(term === "dumb" ? /· \/help$/m : "? help");
+      await terminal.line("go");
+      await terminal.shows(/n, TEXT/);
+      // A key from before the question does not answer it.
+      await delay(1_500);
+      await terminal.line(`no, try ${term}`);
+      await until(() => said().length === n + 1, "the denial");
+      assertEquals(said()[n], `try ${term}`);
+      await until(() => it.client.of("turn.completed").length === n + 1, "the end");
+    }
   },
 });

@@ -32,15 +32,23 @@ export class MadeCalls implements AsyncDisposable {
     return new MadeCalls(scenario, asked);
   }
 
-  /** A directory of its own with these files; the calls that follow are made there. */
-  async in(name: string, files: Record<string, string | Uint8Array> = {}): Promise<string> {
+  /**
+   * A directory of its own with these files; the calls that follow are made there.
+   *
+   * @param start more parameters of the session
+   */
+  async in(
+    name: string,
+    files: Record<string, string | Uint8Array> = {},
+    start: Record<string, unknown> = { approval: "auto" },
+  ): Promise<string> {
     const { scenario } = this;
     const workdir = scenario.place.mkdir(name);
     for (const [path, content] of Object.entries(files)) put(join(workdir, path), content);
     scenario.session_id = await scenario.client.session({
       workdir,
       model: scenario.model,
-      approval: "auto",
+      ...start,
     });
     return workdir;
   }

@@ -173,6 +173,14 @@ export const SAMPLES: Readonly<Record<string, VerbSample>> = {
   },
   "permissions.list": none,
   "permissions.remove": { params: async (it) => ({ rule_id: await it.rule() }) },
+  "permissions.trust": {
+    params: (it) => ({ directory: it.workdir() }),
+    fails_with: "not_found",
+  },
+  "permissions.untrust": {
+    params: (it) => ({ directory: it.workdir() }),
+    fails_with: "not_found",
+  },
   "permissions.test": { params: (it) => ({ command: "npm test", directory: it.workdir() }) },
   "session.start": { params: (it) => ({ workdir: it.workdir(), model: "builtin/toolbelt" }) },
   "session.list": { params: () => ({ include_ended: true }) },

@@ -31,15 +31,22 @@ Deno.test({
     await dialog.getByLabel("Thinking").selectOption("high");
     await dialog.getByLabel("Budget in USD").fill("2.5");
     await dialog.getByLabel("Approvals").selectOption("read_only");
+    await dialog.getByLabel("Commands reach").selectOption("allowed");
+    const more = Deno.realPathSync(it.place.mkdir("more"));
+    await dialog.getByLabel("Added directories").fill(`${more}:ro\n`);
+    const border = `getComputedStyle(document.querySelector("dialog textarea")).borderTopStyle`;
+    assertEquals(await page.evaluate(border), "solid");
     await dialog.getByLabel("Pin to the top of lists").check();
     await dialog.getByRole("button", { name: "Save" }).click();
     await dialog.waitFor({ state: "detached" });
     await app.focusKept();
     await page.getByRole("heading", { level: 1, name: "<b>Basket</b>" }).waitFor();
-    await page.getByRole("button", { name: /thinks high, read only$/ }).waitFor();
-    const { title, effort, budget_usd, approval, pinned, model } = await get();
+    await page.getByRole("button", { name: /thinks high$/ }).waitFor();
+    const mode = page.getByRole("combobox", { name: "Approvals" });
+    assertEquals(await mode.inputValue(), "read_only");
+    const { title, effort, budget_usd, approval, pinned, model, network, added_dirs } = await get();
     assertEquals(
-      { title, effort, budget_usd, approval, pinned, model },
+      { title, effort, budget_usd, approval, pinned, model, network, added_dirs },
       {
         title: "<b>Basket</b>",
         effort: "high",
@@ -47,8 +54,15 @@ Deno.test({
         approval: "read_only",
         pinned: true,
         model: before.model,
+        network: "allowed",
+        added_dirs: [{ path: more, access: "read" }],
       },
     );
+
+    await mode.selectOption("workspace");
+    await until(async () => (await get()).approval === "workspace", "the mode");
+    await it.call("session.configure", { approval: "ask" });
+    await until(async () => await mode.inputValue() === "ask", "the mode of another face");
 
     // What is refused stays in the form, with the reason.
     await settings.click();
@@ -57,7 +71,12 @@ Deno.test({
     await dialog.getByRole("alert").waitFor();
     assertEquals(await dialog.getByLabel("Model").inputValue(), "nobody/nothing");
     assertEquals((await get()).model, before.model);
+    await dialog.getByLabel("Added directories").fill(`${more}:ro\n/nowhere/at/all`);
     await dialog.getByLabel("Model").fill("builtin/toolbelt");
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await dialog.getByText("does not exist").waitFor();
+    assertEquals((await get()).model, before.model);
+    await dialog.getByLabel("Added directories").fill("");
     await dialog.getByLabel("Archive").check();
     await dialog.getByRole("button", { name: "Save" }).click();
     await dialog.waitFor({ state: "detached" });

@@ -228,8 +228,13 @@ Deno.test({
     assertMatch(screen.view, /gone\.txt: deleted\s+- was here/);
     await asked.button("Deny").click();
     await page.getByText('"timeout_s": 77').waitFor();
-    await asked.button("Deny").click();
+    await page.getByRole("button", { name: "Say what instead…" }).click();
+    await page.getByLabel("What to do instead").fill("echo two");
+    await page.keyboard.press("Enter");
     await page.getByRole("log").getByText("The end.").waitFor();
+    const { message } = (await asked.it.event("approval.resolved", ({ data }) =>
+      data.message)).data;
+    assertEquals(message, "echo two");
   },
 });
 

@@ -7,7 +7,7 @@ import type { Env, HomePaths } from "../../os/paths.ts";
 import { INDEX, type IndexEntry, IndexFile, knownPath, MISSING } from "../../session/index_file.ts";
 import type { Check, Finding, Patient } from "./check.ts";
 import { port, socket, token, versions } from "./daemon_checks.ts";
-import { config, disk, files, journals } from "./file_checks.ts";
+import { caches, config, disk, files, journals } from "./file_checks.ts";
 import { service } from "./service_check.ts";
 import { tasks } from "./task_check.ts";
 import { browser, fileTools, git, grants, limits, models, path, sandbox } from "./tool_checks.ts";
@@ -24,6 +24,7 @@ const CHECKS: readonly [name: string, check: Check][] = [
   ["token", token],
   ["journals", journals],
   ["disk", disk],
+  ["caches", caches],
   ["models", models],
   ["sandbox", sandbox],
   ["grants", grants],

@@ -1,6 +1,8 @@
 /** Checks of files: modes, configuration, journals, free space. */
 import { dirname, join } from "@std/path";
 import { SvcError } from "../../protocol/errors.ts";
+import { storeOf } from "../../jail/command_space.ts";
+import { storeSizes } from "../../jail/space_sizes.ts";
 import { checkPrivate, exists } from "../../os/files.ts";
 import { readLines } from "../../os/lines.ts";
 import { runProgram } from "../../os/program.ts";
@@ -190,6 +192,43 @@ export function judgeDisk(systems: readonly FileSystem[]): CheckResult {
   if (least >= WARN_BYTES) return { status: "ok", message };
   const status = least < FAIL_BYTES ? "fail" : "warn";
   return { status, message, hint: "free some space: sessions need it for their journals" };
+}
+
+/** Shows what commands keep in the store of svc. */
+export async function caches(patient: Patient): Promise<CheckResult> {
+  const { spaces } = patient.paths;
+  const { caches, tmp } = await storeSizes(spaces, workdirsOf(patient));
+  if (caches.length + tmp.length === 0) return { status: "ok", message: "commands keep nothing" };
+  const kept: string[] = [];
+  if (caches.length > 0) {
+    const largest = caches.length === 1
+      ? "for"
+      : `the largest with ${shownMib(caches[0].bytes)} for`;
+    kept.push(
+      `${shownMib(sum(caches.map(({ bytes }) => bytes)))} in the package caches of ` +
+        `${counted(caches.length, "directory", "directories")}, ${largest} ${caches[0].workdir}`,
+    );
+  }
+  if (tmp.length > 0) {
+    kept.push(`${shownMib(sum(tmp))} in /tmp of ${counted(tmp.length, "session", "sessions")}`);
+  }
+  return {
+    status: "ok",
+    message: kept.join("; "),
+    hint:
+      "caches go after 30 days without use, and 2 days after their directory is gone; while no " +
+      `command runs you can remove ${storeOf(spaces).caches}`,
+  };
+}
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((all, each) => all + each, 0);
+
+function shownMib(bytes: number): string {
+  return `${(bytes / MIB).toFixed(1)} MiB`;
+}
+
+function counted(count: number, one: string, many: string): string {
+  return `${count} ${count === 1 ? one : many}`;
 }
 
 /** Returns the path, or the nearest visible directory above it. */

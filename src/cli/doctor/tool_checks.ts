@@ -9,6 +9,7 @@ import { detectSandbox } from "../../jail/sandbox.ts";
 import { grantedPlaces } from "../../jail/granted_places.ts";
 import { grantedVariables } from "../../jail/granted_variables.ts";
 import { OPENED } from "../../jail/grants.ts";
+import { notHeld } from "../../jail/holds.ts";
 import { heldLimits } from "../../jail/open_limits.ts";
 import { realDirectory } from "../../jail/toolchains.ts";
 import { absence } from "../../os/own_programs.ts";
@@ -127,6 +128,17 @@ export async function sandbox({ config }: Patient): Promise<CheckResult> {
       };
     }
     if (kind === "bubblewrap") return { status: "ok", message };
+    if (kind === "landlock" || kind === "seatbelt") {
+      const name = kind === "landlock" ? "Landlock" : "Seatbelt";
+      return {
+        status: "warn",
+        message: `commands run under ${name}, which holds less than bubblewrap: ${note}. They ` +
+          `can ${notHeld(found).join(", ")}${
+            config?.sandbox.network === "allowed" ? "; they have no network" : ""
+          }`,
+        hint: mend ?? 'install bubblewrap, and set shell = "auto" in daemon.toml',
+      };
+    }
     return {
       status: "warn",
       message: `commands run as plain processes: ${note}`,
@@ -138,12 +150,12 @@ export async function sandbox({ config }: Patient): Promise<CheckResult> {
 }
 
 /** Lists what of the machine commands can reach, and what that opens. */
-export function grants({ config, env }: Patient): CheckResult {
-  const granted = config?.sandbox.grant ?? [];
+export async function grants({ config, env }: Patient): Promise<CheckResult> {
   if (config === undefined) {
     return { status: "warn", message: "unknown, because daemon.toml cannot be read" };
   }
-  if (granted.length === 0) {
+  const { grant: granted, git_credentials: git_hosts, network } = config.sandbox;
+  if (granted.length === 0 && git_hosts.length === 0) {
     return { status: "ok", message: "nothing of the machine is granted to commands" };
   }
   const environment = Deno.env.toObject();
@@ -155,7 +167,30 @@ export function grants({ config, env }: Patient): CheckResult {
   const said = granted.map((grant) =>
     `${grant}: ${OPENED[grant]}${there.includes(grant) ? "" : " (not there)"}`
   );
-  return { status: "ok", message: said.join("; ") };
+  if (git_hosts.length > 0) {
+    said.push(`git uses your credentials at ${git_hosts.join(", ")}, and asks you about pushes`);
+  }
+  const message = said.join("; ");
+  if (git_hosts.length === 0) return { status: "ok", message };
+  if (network !== "allowed") {
+    return {
+      status: "warn",
+      message: `${message}; this does not apply, because network is ${network}`,
+      hint: 'git_credentials need network = "allowed" under [sandbox] in daemon.toml',
+    };
+  }
+  // The check of the sandbox says why there is none.
+  using found = await detectSandbox(config.sandbox.shell).catch(() => undefined);
+  if (found?.forwards) return { status: "ok", message };
+  return {
+    status: "warn",
+    message: `${message}; this does not apply, because commands ${
+      found?.kind === "bubblewrap"
+        ? "have no way to allowed hosts here"
+        : "do not run in bubblewrap"
+    }`,
+    hint: "git_credentials need bubblewrap, and glibc on x86-64 or ARM64",
+  };
 }
 
 /** Checks where the PATH of commands comes from. */

@@ -4,6 +4,7 @@ import {
   EFFORT,
   integer,
   JSON_FLAG,
+  NETWORK,
   on,
   oneOf,
   option,
@@ -51,6 +52,11 @@ export const CHAT = spec({
     ),
     deny: options(TEXT, "rule", "Calls to refuse in this session; repeatable"),
     effort: option(EFFORT, "level", "How long the model may think before it answers"),
+    network: option(
+      NETWORK,
+      "reach",
+      "What commands reach: nothing, allowed hosts, or all; by default, what daemon.toml says",
+    ),
     "add-dir": options(
       TEXT,
       "dir[:ro]",

@@ -10,6 +10,8 @@ import {
   integer,
   JSON_FLAG as json,
   JSON_VALUE,
+  NETWORK,
+  NETWORK_OR_DEFAULT,
   on,
   oneOf,
   option,
@@ -28,6 +30,7 @@ const session_id = argument(TEXT, "The session");
 const task_id = argument(TEXT, "The task");
 const model = option(TEXT, "id", "Model as <provider>/<model>", { short: "m" });
 const effort = "How long the model may think before it answers";
+const network = "What commands reach: nothing, allowed hosts, or all";
 const approval = option(APPROVAL, "mode", "What the agent may do without asking");
 
 const add_dir = options(
@@ -57,6 +60,7 @@ export const SESSIONS_START = spec({
     model,
     approval,
     effort: option(EFFORT, "level", effort),
+    network: option(NETWORK, "reach", network),
     prompt: option(TEXT, "text", "First message"),
     "add-dir": add_dir,
     json,
@@ -71,6 +75,7 @@ export const SESSIONS_CONFIGURE = spec({
     model,
     approval,
     effort: option(EFFORT_OR_DEFAULT, "level", `${effort}; from the next turn on`),
+    network: option(NETWORK_OR_DEFAULT, "reach", network),
     budget: option(USD, "usd", "What the session may cost"),
     title: option(TEXT, "text", "Title in lists"),
     "add-dir": add_dir,
@@ -171,6 +176,7 @@ export const APPROVALS_ANSWER = spec({
   },
   flags: {
     shown: option(TEXT, "name", "Name of the question that was read"),
+    message: option(TEXT, "text", "With deny: what the model is told"),
     json,
   },
 });

@@ -2,8 +2,9 @@
 export const PARAMETERS: Readonly<Record<string, string>> = {
   action: "What to do when it fits",
   ac_id: "The id of an acceptance criterion; default: all",
-  approval: "What needs your approval: ask for changes and commands, auto for nothing, read_only " +
-    "to refuse them",
+  approval:
+    "What asks you: ask: changes and commands, workspace: what leads out of the directory, " +
+    "auto: nothing; read_only refuses",
   approval_id: "From pending_approvals in session.get",
   arguments: "The arguments of the tool",
   budget_usd: "The most it may cost, in US dollars",

@@ -13,9 +13,12 @@ import type { SessionServices } from "./verbs.ts";
 export type Settings = Omit<z.output<ReturnType<typeof configureSchema>>, "session_id">;
 
 /** Fixed for untrusted sessions. */
-const WORKING = ["model", "approval", "effort", "budget_usd", "title"] as const;
+const WORKING = ["model", "approval", "effort", "network", "budget_usd", "title"] as const;
 const SETTINGS = [...WORKING, "pinned", "archived"] as const;
 const DIRECTORIES = ["add_dirs", "remove_dirs"] as const;
+
+/** What a session may do; in the index before the journal. */
+const RIGHTS = ["approval", "budget_usd", "added_dirs", "network"] as const;
 
 /** What an event records. */
 type Changes = Omit<EventData["session.configured"], "by">;
@@ -67,11 +70,12 @@ export async function configureSession(
 }
 
 function settingsOf(state: SessionState) {
-  const { model, approval, effort, budget_usd, title, pinned, archived } = state;
+  const { model, approval, effort, network, budget_usd, title, pinned, archived } = state;
   return {
     model,
     approval,
     effort: effort ?? ("default" as const),
+    network: network ?? ("default" as const),
     budget_usd,
     title,
     pinned: pinned ?? false,
@@ -127,9 +131,10 @@ async function record(hub: Hub, session: Session, changes: Changes, by: string):
     : changes.added_dirs.length > 0
     ? changes.added_dirs
     : undefined;
-  const rights = { approval, trust: state.trust, budget_usd, added_dirs };
-  const more = changes.approval !== undefined || changes.budget_usd !== undefined ||
-    changes.added_dirs !== undefined;
+  const wanted = changes.network ?? state.network;
+  const network = wanted === "default" ? undefined : wanted;
+  const rights = { approval, trust: state.trust, budget_usd, added_dirs, network };
+  const more = RIGHTS.some((name) => changes[name] !== undefined);
   if (more) session.configuring.add(rights);
   try {
     if (more) await announce(hub, session);

@@ -17,6 +17,7 @@ export async function details({ hub }: SessionServices, session_id: string) {
     ...hub.item(session),
     effort: state.effort ?? ("default" as const),
     added_dirs: state.added_dirs ?? [],
+    network: state.network ?? ("default" as const),
     tokens_in,
     tokens_out,
     tokens_cached,

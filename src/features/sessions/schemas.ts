@@ -5,6 +5,7 @@ import {
   addedDirectorySchema,
 } from "../../protocol/schemas/added_directory.ts";
 import { EFFORTS } from "../../protocol/effort.ts";
+import { NETWORKS } from "../../protocol/network.ts";
 import {
   approval,
   session_id,
@@ -44,6 +45,8 @@ export const startParamsSchema = () =>
     title: title().optional(),
     add_dirs: z.array(addDirectorySchema()).optional()
       .describe("More directories for its tools and commands; not for untrusted sessions"),
+    network: z.enum(NETWORKS).optional()
+      .describe("What its commands reach; not for untrusted sessions"),
   });
 
 export const withdrawnSchema = () =>
@@ -61,6 +64,8 @@ export const decidedSchema = () =>
       "SHA-256 of the JSON [tool, args, reason, rule] that was shown to the person; " +
         "the call is refused if the request differs",
     ),
+    message: z.string().trim().min(1).max(10_000).optional()
+      .describe("With deny: what the model is told"),
     always: z.object({
       rule: z.string().describe("One of the choices of the approval"),
       scope: scope(),
@@ -115,6 +120,8 @@ export const laneSubscriptionSchema = () =>
 
 export const changedEffort = () => z.enum([...EFFORTS, "default"]);
 
+export const changedNetwork = () => z.enum([...NETWORKS, "default"]);
+
 /** Missing settings stay. */
 export const configureSchema = () =>
   z.object({
@@ -131,6 +138,8 @@ export const configureSchema = () =>
     add_dirs: z.array(addDirectorySchema()).optional()
       .describe("Directories to add, or to give another access, for calls that have not begun"),
     remove_dirs: z.array(z.string().min(1)).optional().describe("Added directories to remove"),
+    network: changedNetwork().optional()
+      .describe("What commands reach that have not begun; default: what daemon.toml says"),
   });
 
 export const configuredSchema = () =>
@@ -144,6 +153,7 @@ export const configuredSchema = () =>
     pinned: z.boolean(),
     archived: z.boolean(),
     added_dirs: z.array(addedDirectorySchema()),
+    network: changedNetwork(),
   });
 
 export const sessionSubscriptionSchema = () =>

@@ -35,6 +35,12 @@ export async function startSession(services: SessionServices, params: StartParam
     : `${provider}/${params.model}`;
   models.check(model);
   await hub.lookIn(workdir);
+  if (params.network !== undefined && params.trust === "untrusted") {
+    throw new SvcError(
+      "validation",
+      "session.start: an untrusted session has no network of its own",
+    );
+  }
   const added_dirs = await addedFrom(services, workdir, params);
   const session = await hub.create({
     workdir,
@@ -49,6 +55,7 @@ export async function startSession(services: SessionServices, params: StartParam
     trust: params.trust,
     skill_pack,
     added_dirs,
+    network: params.network,
   });
   if (params.prompt !== undefined) await session.send(params.prompt);
   const { id, state } = session;

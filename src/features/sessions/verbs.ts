@@ -28,6 +28,7 @@ import { addedDirectorySchema } from "../../protocol/schemas/added_directory.ts"
 import {
   attachedSchema,
   changedEffort,
+  changedNetwork,
   configuredSchema,
   configureSchema,
   decidedSchema,
@@ -80,10 +81,10 @@ async function sessionsIn(
 }
 
 /** @throws {SvcError} permission_denied for a client that may be a model */
-function requirePerson(caller: Caller): void {
+function requirePerson(caller: Caller, does: string): void {
   if (!mayBeModel(caller)) return;
-  throw new SvcError("permission_denied", "only a person adds directories to a session", {
-    hint: "the person can use /add-dir in `svc chat`, or `svc ctl sessions configure --add-dir`",
+  throw new SvcError("permission_denied", `only a person ${does}`, {
+    hint: "the person can use /add-dir and /network in `svc chat`, or `svc ctl sessions configure`",
   });
 }
 
@@ -103,7 +104,8 @@ export const sessionVerbs = [
     output: () =>
       z.object({ session_id: session_id(), workdir: z.string(), started_at: timestamp() }),
     async handle({ services, caller }, params) {
-      if (params.add_dirs !== undefined) requirePerson(caller);
+      if (params.add_dirs !== undefined) requirePerson(caller, "adds directories to a session");
+      if (params.network !== undefined) requirePerson(caller, "chooses a session's network");
       return await (await import("./start.ts")).startSession(services, params);
     },
   }),
@@ -147,6 +149,7 @@ export const sessionVerbs = [
         effort: changedEffort(),
         added_dirs: z.array(addedDirectorySchema())
           .describe("Directories besides workdir that its tools and commands may use"),
+        network: changedNetwork().describe("What its commands reach"),
         tokens_in: z.int(),
         tokens_out: z.int(),
         tokens_cached: z.int(),
@@ -171,14 +174,16 @@ export const sessionVerbs = [
     name: "session.configure",
     summary:
       "Changes a session's settings: model, approval mode, effort, budget, title, place in lists, " +
-      "added directories.",
+      "added directories, network.",
     access: "write",
     idempotent: true,
     rest: { method: "POST", path: "/v1/sessions/:session_id/configure", status: 200 },
     input: configureSchema,
     output: configuredSchema,
     async handle({ services, caller }, params) {
-      if ((params.add_dirs ?? params.remove_dirs) !== undefined) requirePerson(caller);
+      const directories = params.add_dirs ?? params.remove_dirs;
+      if (directories !== undefined) requirePerson(caller, "adds directories to a session");
+      if (params.network !== undefined) requirePerson(caller, "chooses a session's network");
       const { configureSession } = await import("./configure.ts");
       return await configureSession(services, params, caller.via);
     },
@@ -378,13 +383,13 @@ export const sessionVerbs = [
     input: decidedSchema,
     output: () => z.object({ approval_id: z.string(), decision: z.string() }),
     async handle({ services, caller }, params) {
-      const { session_id, approval_id, decision, shown, always } = params;
+      const { session_id, approval_id, decision, shown, always, message } = params;
       const { approvals } = await services.hub.get(session_id);
       if (mayBeModel(caller) && decision !== "deny" && shown === undefined) {
         throw await (await import("./approve.ts")).notShown(approvals, approval_id);
       }
       if (always === undefined) {
-        await approvals.decide(approval_id, decision, caller.via, { shown });
+        await approvals.decide(approval_id, decision, caller.via, { shown, message });
       } else await (await import("./approve.ts")).approveAlways(services, params, caller.via);
       return { approval_id, decision };
     },

@@ -183,9 +183,9 @@ export class TuiClient {
         return this.#events.onChange();
       }
       case "approve": {
-        const { approval_id, decision, question, always } = effect;
+        const { approval_id, decision, question, always, message } = effect;
         const shown = await shownDigest(question);
-        await this.#call("session.approve", { approval_id, decision, shown, always });
+        await this.#call("session.approve", { approval_id, decision, shown, always, message });
         return;
       }
       case "answer": {

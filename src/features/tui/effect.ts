@@ -13,6 +13,7 @@ export type Effect =
     decision: Decision;
     question: Question;
     always?: { rule: string; scope: RuleScope };
+    message?: string;
   }
   /** Answers a question to the person; without an answer it is skipped. */
   | { type: "answer"; approval_id: string; answer?: PersonAnswer; question: Question }

@@ -1,4 +1,5 @@
 /** Handles keys: a key changes the model and returns what the daemon must do. */
+import { nextApproval } from "../../protocol/approval.ts";
 import { CHAT_COMMANDS, type ChatCommand } from "../../protocol/chat_commands.ts";
 import { settingCommand } from "../chat_commands/setting_command.ts";
 import { undoCommand } from "../chat_commands/undo_command.ts";
@@ -26,6 +27,10 @@ export function press(model: Model, key: Key, context: PressContext): Effect[] {
     if (key.name === "ctrl-c") return interrupt(model, leaving);
     if (key.name === "ctrl-z") return [{ type: "suspend" }];
     if (key.name === "ctrl-l") return [{ type: "redraw" }];
+    if (key.name === "shift-tab") {
+      const value = nextApproval(model.session.approval);
+      return [{ type: "setting", command: { setting: "approval", value } }];
+    }
   }
   if (model.help) {
     model.help = false;
@@ -92,10 +97,7 @@ function everywhere(model: Model, name: string, context: PressContext): boolean 
   const empty = model.focus !== "input" || model.input.text === "";
   switch (name) {
     case "tab":
-      model.focus = nextFocus(model, 1);
-      return true;
-    case "shift-tab":
-      model.focus = nextFocus(model, -1);
+      model.focus = nextFocus(model);
       return true;
     case "ctrl-o":
       model.expanded = !model.expanded;
@@ -122,12 +124,12 @@ export function scroll(model: Model, { view }: PressContext, by: number): Effect
 }
 
 /** Returns the next part that can have the focus. */
-function nextFocus({ focus, approvals, lanes }: Model, by: 1 | -1): Focus {
+function nextFocus({ focus, approvals, lanes }: Model): Focus {
   const parts: Focus[] = ["input"];
   if (approvals.length > 0) parts.push("approval");
   if (lanes.length > 1) parts.push("lanes");
   parts.push("transcript");
-  return parts[(parts.indexOf(focus) + by + parts.length) % parts.length];
+  return parts[(parts.indexOf(focus) + 1) % parts.length];
 }
 
 /** Shows a lane in place of the transcript; the main lane is the transcript. */

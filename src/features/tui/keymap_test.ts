@@ -144,7 +144,6 @@ Deno.test("a message that begins like an answer is a message, whole; the word al
   for (
     const text of [
       "add a test first",
-      "no, use deno test",
       "yep",
       "1st this",
       "2 d",
@@ -163,6 +162,20 @@ Deno.test("a message that begins like an answer is a message, whole; the word al
     const is_answer = text === "Always";
     assertEquals(sent(bench), [is_answer ? "approve" : text]);
     assertEquals(bench.model.approvals.map(({ answered }) => answered), [is_answer]);
+  }
+});
+
+Deno.test("a denial can say what to do instead", () => {
+  for (const [text, said] of [["no, use deno test", "use deno test"], ["n: later", "later"]]) {
+    const bench = new Bench();
+    bench.event("approval.requested", { approval_id: "appr_1", call_id: "c", ...RM_X });
+    bench.tui.arm();
+    bench.tui.screen();
+    assertEquals(bench.keys(...text), []);
+    const [effect] = bench.keys("enter");
+    assert(effect.type === "approve" && effect.decision === "deny");
+    assertEquals(effect.message, said);
+    assertEquals(bench.model.input.text, "");
   }
 });
 

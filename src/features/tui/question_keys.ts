@@ -2,7 +2,7 @@
 import type { Decision } from "../../protocol/events.ts";
 import { exactLine } from "../../base/visible.ts";
 import { type PersonAnswer, SKIP } from "../../protocol/person_question.ts";
-import { choiceText, RULE_SCOPES } from "../../session/question.ts";
+import { choiceText, RULE_SCOPES, saidWithNo } from "../../session/question.ts";
 import { clear, insert } from "./input.ts";
 import type { Key } from "./keys.ts";
 import type { ApprovalView, Model } from "./model.ts";
@@ -208,6 +208,13 @@ const WORDS: Record<string, string> = { yes: "y", no: "n", always: "a" };
 /** Answers by a whole typed word. @returns undefined for a message */
 function answerWord(model: Model, approval: ApprovalView, text: string): Effect[] | undefined {
   model.input_answers = undefined;
+  const message = saidWithNo(text);
+  if (message !== undefined && !approval.answered) {
+    clear(model.input);
+    approval.answered = true;
+    const { approval_id, question } = approval;
+    return [{ type: "approve", approval_id, decision: "deny", question, message }];
+  }
   const char = WORDS[text.toLowerCase()];
   if (char === undefined || approval.answered) return undefined;
   clear(model.input);

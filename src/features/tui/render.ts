@@ -152,6 +152,8 @@ function answersLine(model: Model): Line {
     { text: " allow  ", style: "plain" },
     { text: "n", style },
     { text: " deny  ", style: "plain" },
+    { text: "n, TEXT", style },
+    { text: " deny and say  ", style: "plain" },
     { text: "a", style },
     { text: ` always allow ${always}`, style: "plain" },
     ...more,

@@ -84,6 +84,11 @@ function Approval({ approval, store, asked, held, onDecide }: ApprovalProps) {
   const named = { session_id: store.id, approval_id };
   /** What the last button would keep; empty for what `always` means without a choice. */
   const chosen = useSignal("");
+  /** Whether the person is writing what to do instead. */
+  const says = useSignal(false);
+  const message = useSignal("");
+  const saying = useRef<HTMLInputElement>(null);
+  useEffect(() => saying.current?.focus(), [says.value]);
   const rules = (approval.choices ?? []).flatMap((rule) =>
     RULE_SCOPES.map(({ scope, words }) => ({
       always: { rule, scope },
@@ -96,7 +101,12 @@ function Approval({ approval, store, asked, held, onDecide }: ApprovalProps) {
     const always = decision === "allow_always"
       ? rules[Number(chosen.value || NaN)]?.always
       : undefined;
-    await decided(client.call("session.approve", { ...named, decision, shown, always }), announcer);
+    const text = decision === "deny" && says.value ? message.value.trim() : "";
+    const more = { always, ...(text !== "" && { message: text }) };
+    await decided(
+      client.call("session.approve", { ...named, decision, shown, ...more }),
+      announcer,
+    );
   };
   const always = rules[Number(chosen.value || NaN)]?.text ?? alwaysText(approval);
   const hint = read
@@ -144,6 +154,34 @@ function Approval({ approval, store, asked, held, onDecide }: ApprovalProps) {
           </select>
         )}
         <Button tone="danger" disabled={!deniable} onClick={() => decide("deny")}>Deny</Button>
+        <Button
+          disabled={!deniable}
+          aria-expanded={says.value}
+          onClick={() => says.value = !says.value}
+        >
+          Say what instead…
+        </Button>
+        {says.value && (
+          <form
+            class="approval-say"
+            onSubmit={(event) => {
+              event.preventDefault();
+              decide("deny");
+            }}
+          >
+            <input
+              aria-label="What to do instead"
+              placeholder="What to do instead"
+              dir="auto"
+              required
+              maxLength={10_000}
+              value={message}
+              ref={saying}
+              onInput={({ currentTarget }) => message.value = currentTarget.value}
+            />
+            <Button type="submit" tone="danger" disabled={!deniable}>Deny and send</Button>
+          </form>
+        )}
         <span class="approval-rule">{hint}</span>
       </div>
       <span ref={end} class="approval-mark" />

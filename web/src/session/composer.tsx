@@ -8,6 +8,7 @@ import { type App, useApp } from "../app.ts";
 import { Button } from "../ui/button.tsx";
 import { AttachedList, toSend, useAttached } from "./attached.tsx";
 import { SettingsButton } from "./configure.tsx";
+import { ModeSelect } from "./mode.tsx";
 import { APPLE, enter_sends, isSend, SendKey } from "./send_key.tsx";
 import type { PageActs } from "./chat_commands.ts";
 import type { SessionStore } from "./store.ts";
@@ -159,6 +160,7 @@ export function Composer({ store, input, onSent }: ComposerProps) {
       />
       <div class="composer-foot">
         <SettingsButton store={store} />
+        <ModeSelect store={store} />
         <SendKey />
         {turn && (
           <Button icon="stop" onClick={stop}>

@@ -1,5 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { EFFORTS } from "../../../src/protocol/effort.ts";
+import { NETWORKS } from "../../../src/protocol/network.ts";
 import { type AddedDirectory, parseAddDirectory } from "../../../src/protocol/added_directory.ts";
 import { useApp } from "../app.ts";
 import type { Params } from "../rpc/api.ts";
@@ -16,12 +17,14 @@ import type { SessionStore } from "./store.ts";
 
 type Settings = Omit<Params<"session.configure">, "session_id">;
 type Choice = NonNullable<Settings["effort"]>;
+type Reach = NonNullable<Settings["network"]>;
 
-/** The word for each approval mode where there is little room. */
-const SHORT: Record<Approval, string> = {
-  ask: "asks first",
-  auto: "allows everything",
-  read_only: "read only",
+/** What commands reach, in words. */
+const REACH: Record<Reach, string> = {
+  default: "As in the settings of svc",
+  off: "Nothing",
+  allowed: "Allowed hosts",
+  on: "Everything",
 };
 
 interface ConfigureProps {
@@ -31,8 +34,8 @@ interface ConfigureProps {
 /** The model and what it may do, and the way to change them. */
 export function SettingsButton({ store }: ConfigureProps) {
   const open = useSignal(false);
-  const { model, approval, effort } = store.state;
-  const parts = [model, ...(effort === undefined ? [] : [`thinks ${effort}`]), SHORT[approval]];
+  const { model, effort } = store.state;
+  const parts = [model, ...(effort === undefined ? [] : [`thinks ${effort}`])];
   return (
     <>
       <button
@@ -61,12 +64,14 @@ function Configure({ store, onClose }: ConfigureProps & { onClose(): void }) {
   const budget = useSignal(state.budget_usd === undefined ? "" : String(state.budget_usd));
   const pinned = useSignal(state.pinned ?? false);
   const archived = useSignal(state.archived ?? false);
+  const network = useSignal<Reach>(state.network ?? "default");
   const added = useSignal(linesOf(state.added_dirs ?? []));
   const { busy, error, submit } = useSubmit(async () => {
     const changes = changed(settingsOf(store), {
       title: title.value.trim() || undefined,
       model: model.value.trim() || undefined,
       effort: effort.value,
+      network: network.value,
       approval: approval.value,
       budget_usd: budget.value.trim() === "" ? undefined : Number(budget.value),
       pinned: pinned.value,
@@ -115,6 +120,19 @@ function Configure({ store, onClose }: ConfigureProps & { onClose(): void }) {
           </Field>
         </div>
         <ApprovalField value={approval} />
+        <Field label="Commands reach" hint="Of the network, from the next command on.">
+          {(control) => (
+            <select
+              {...control}
+              value={network}
+              onChange={({ currentTarget }) => network.value = currentTarget.value as Reach}
+            >
+              {(["default", ...NETWORKS] as const).map((it) => (
+                <option key={it} value={it}>{REACH[it]}</option>
+              ))}
+            </select>
+          )}
+        </Field>
         <Field
           label="Added directories"
           hint="One a line, for tools and commands. DIR:ro is read-only."
@@ -142,9 +160,9 @@ function Configure({ store, onClose }: ConfigureProps & { onClose(): void }) {
 }
 
 function settingsOf({ state }: SessionStore): Settings {
-  const { title, model, effort = "default", approval, budget_usd } = state;
+  const { title, model, effort = "default", network = "default", approval, budget_usd } = state;
   const { pinned = false, archived = false } = state;
-  return { title, model, effort, approval, budget_usd, pinned, archived };
+  return { title, model, effort, network, approval, budget_usd, pinned, archived };
 }
 
 function linesOf(added: readonly AddedDirectory[]): string {

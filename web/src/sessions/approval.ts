@@ -6,6 +6,7 @@ export type Approval = NonNullable<Params<"session.start">["approval"]>;
 /** The words for each. */
 export const APPROVALS: Record<Approval, string> = {
   ask: "Ask before writing files or running commands",
+  workspace: "Work in the directory, ask for anything else",
   auto: "Allow everything",
   read_only: "Allow reading only",
 };

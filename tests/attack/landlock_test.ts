@@ -565,9 +565,9 @@ attack("under Landlock leaves a program that starts others as it is stopped", {
       "import os, signal, time\n" +
         "def hop(*_):\n" +
         "    if os.fork() == 0:\n" +
-        "        os.setsid()\n" +
         "        while True:\n" +
         "            if os.fork(): os._exit(0)\n" +
+        "            os.setsid()\n" +
         "            open('mark', 'w').write(str(time.time()))\n" +
         "            time.sleep(0.005)\n" +
         "signal.signal(signal.SIGTERM, hop)\n" +

@@ -7,7 +7,7 @@ import { root } from "./files.ts";
 /** What goes into the binary. A file too many here only compiles once more. */
 const FOLDERS = ["src", "web", "install"];
 const FILES = ["main.ts", "deno.json", "deno.lock"];
-const NO_SOURCES = [/_test\.tsx?$/, /^web[/\\](dist|screenshots)[/\\]/];
+const NO_SOURCES = [/_test\.tsx?$/, /^web[/\\]dist[/\\]/];
 const BINARY = join(root, "dist", Deno.build.os === "windows" ? "svc.exe" : "svc");
 const STAMP = `${BINARY}.stamp`;
 

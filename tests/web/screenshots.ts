@@ -1,23 +1,23 @@
 /**
- * Makes pictures of every view in light and dark, on a desktop and on a phone:
+ * Makes pictures of every view of the web app in light and dark, on a desktop and on a phone, and of
+ * what `svc` shows in a terminal:
  *
- *   deno task screenshots [--out <folder>]
+ *   deno task screenshots [--out <folder>] [--only views|questions|terminals]
  *
- * They go to dist/screenshots; the three of the README are kept in web/screenshots.
+ * They go to dist/screenshots; those that the documentation shows are also kept in docs/screenshots.
  */
 import { fromFileUrl, join } from "@std/path";
 import { parseArgs } from "@std/cli/parse-args";
-import type { Page } from "playwright-core";
 import { Browser } from "../support/browser.ts";
 import { Scenario, until } from "../support/scripted.ts";
 import { policyOf, stdioEntry } from "../support/tool_servers.ts";
-import { AppPage, type Theme } from "../support/web.ts";
+import { appBuilt, AppPage } from "../support/web.ts";
+import { Album } from "./screenshots_album.ts";
+import { takeQuestions } from "./screenshots_questions.ts";
 import { PRICES, recordViews } from "./screenshots_records.ts";
+import { takeTerminals } from "./screenshots_terminal.ts";
 
 const root = fromFileUrl(new URL("../..", import.meta.url));
-const SIZES = { desktop: { width: 1440, height: 900 }, phone: { width: 390, height: 844 } };
-/** Pictures for the README, by their names here. */
-const KEPT = ["session-light-desktop", "session-dark-phone", "approval-dark-desktop"];
 
 const BEFORE = `export function total(items) {
   let sum = 0;
@@ -50,7 +50,6 @@ async function scene(): Promise<Scenario> {
     { text: "The sum leaves out the quantity.", calls: [call("edit_file", edit)] },
     { text: "", calls: [call("run_command", { command: "sh test.sh" })] },
     { text: ANSWER },
-    { text: "", calls: [call("run_command", { command: "git push origin basket-quantity" })] },
   ], {
     start: { title: "Basket forgets the quantity" },
     toml: PRICES,
@@ -146,17 +145,18 @@ function views(it: Scenario, mission_id: string): Record<string, (app: AppPage) 
       await app.go("/");
       await app.page.getByRole("table").waitFor();
     },
-    "sessions-none": async (app) => {
-      await app.go("/");
-      await app.page.getByLabel("Filter sessions").fill("nothing is called so");
-      await app.page.getByText("No sessions match").waitFor();
-    },
     create: async (app) => {
       await app.go("/");
       await app.page.getByRole("button", { name: "New session" }).click();
       await app.page.getByLabel("Directory", { exact: true }).fill(it.place.dir);
       await app.page.getByRole("button", { name: "Browse" }).click();
       await app.page.getByRole("button", { name: "parser" }).waitFor();
+    },
+    // A page that is loaded again keeps its filter.
+    "sessions-none": async (app) => {
+      await app.go("/");
+      await app.page.getByLabel("Filter sessions").fill("nothing is called so");
+      await app.page.getByText("No sessions match").waitFor();
     },
     session: async (app) => {
       await app.go(session);
@@ -235,50 +235,38 @@ function views(it: Scenario, mission_id: string): Record<string, (app: AppPage) 
   };
 }
 
-async function main(): Promise<void> {
-  const { out = join(root, "dist", "screenshots") } = parseArgs(Deno.args, { string: ["out"] });
-  await Deno.mkdir(out, { recursive: true });
+/** Takes every view of the web app but the questions. */
+async function takeViews(album: Album, browser: Browser): Promise<void> {
   await using it = await scene();
-  await using browser = await Browser.launch();
   const app = await AppPage.open(browser, it.daemon);
-  const take = async (name: string, prepare: () => Promise<void>) => {
-    for (const theme of ["light", "dark"] as const satisfies Theme[]) {
-      for (const [size, viewport] of Object.entries(SIZES)) {
-        await app.page.setViewportSize(viewport);
-        await app.theme(theme);
-        await prepare();
-        await shoot(app.page, out, `${name}-${theme}-${size}`);
-      }
-    }
-  };
   const all = { ...views(it, await missions(it)), ...await recordViews(it) };
-  for (const [name, view] of Object.entries(all)) await take(name, () => view(app));
+  for (const [name, view] of Object.entries(all)) await album.addView(app, name, () => view(app));
 
-  await it.call("session.pause");
-  await it.call("session.resume");
-  const asking = await it.client.rpc.call("session.start", {
-    workdir: it.workdir,
-    model: "builtin/toolbelt",
-    title: "Push the fix",
-    prompt: "run git push origin basket-quantity",
-  });
-  await take("approval", async () => {
-    await app.go(`/sessions/${asking.session_id}`);
-    await app.page.getByRole("button", { name: "Allow", exact: true }).waitFor();
-  });
+  await app.go(`/sessions/${it.session_id}`);
   await it.daemon.kill();
-  await take("offline", () => app.page.getByText("Offline").waitFor({ state: "attached" }));
+  await album.addView(
+    app,
+    "offline",
+    () => app.page.getByText("Offline").waitFor({ state: "attached" }),
+  );
 }
 
-async function shoot(page: Page, out: string, name: string): Promise<void> {
-  const path = join(out, `${name}.png`);
-  await page.screenshot({ path });
-  console.log(path);
-  if (KEPT.includes(name)) {
-    const kept = join(root, "web", "screenshots");
-    await Deno.mkdir(kept, { recursive: true });
-    await Deno.copyFile(path, join(kept, `${name}.png`));
-  }
+/** What can be taken alone, by its name for `--only`. */
+const PARTS = { views: takeViews, questions: takeQuestions, terminals: takeTerminals };
+
+async function main(): Promise<void> {
+  const { out = join(root, "dist", "screenshots"), only } = parseArgs(Deno.args, {
+    string: ["out", "only"],
+  });
+  const parts = Object.entries(PARTS).filter(([name]) => only === undefined || only === name);
+  if (parts.length === 0) throw new Error(`--only takes ${Object.keys(PARTS).join(", ")}`);
+  const album = new Album(out);
+  await using browser = await Browser.launch();
+  await appBuilt();
+  // Each part waits for processes most of the time. All end in order, also if one fails.
+  const taken = await Promise.allSettled(parts.map(([, take]) => take(album, browser)));
+  for (const it of taken) if (it.status === "rejected") throw it.reason;
+  if (only === undefined) album.requireKept();
 }
 
 if (import.meta.main) await main();

@@ -1,6 +1,7 @@
 import { assert, assertEquals, assertRejects, fail } from "@std/assert";
 import { dirname, fromFileUrl, join } from "@std/path";
 import { PARTS, withPart } from "../install/docs.ts";
+import { KEPT, KEPT_DIR } from "./web/screenshots_album.ts";
 import { promiseRows, PROMISES, RECORD, recorded, testsOf } from "./attack/promises.ts";
 
 const root = fromFileUrl(new URL("..", import.meta.url));
@@ -21,10 +22,8 @@ Deno.test("README.md is at most 10 KB", () => {
 });
 
 Deno.test("every link of README.md and docs leads to a file and a heading that exist", () => {
-  const pages = ["README.md", "CONTRIBUTING.md", "SECURITY.md", ...markdown("docs")]
-    .filter((page) => exists(join(root, page)));
   const broken: string[] = [];
-  for (const page of pages) {
+  for (const page of pages()) {
     const text = Deno.readTextFileSync(join(root, page)).replaceAll(/```[\s\S]*?```/g, "");
     for (const [, target] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
       if (/^[a-z]+:/.test(target)) continue;
@@ -36,6 +35,33 @@ Deno.test("every link of README.md and docs leads to a file and a heading that e
   }
   assertEquals(broken, []);
 });
+
+/** The most pictures that the repository has, and the most bytes of one: each clone fetches them. */
+const PICTURES_MAX = 12;
+const PICTURE_BYTES_MAX = 150_000;
+
+Deno.test("pages show the pictures that `deno task screenshots` keeps; they are few and small", () => {
+  const shown = pages().flatMap((page) => {
+    const text = Deno.readTextFileSync(join(root, page));
+    return [...text.matchAll(/!\[[^\]]*\]\(([^)]+\.png)\)|<img src="([^"]+\.png)"/g)]
+      .map(([, markdown, html]) => join(dirname(page), markdown ?? html));
+  });
+  const kept = KEPT.map((name) => join(KEPT_DIR, `${name}.png`)).sort();
+  assertEquals([...new Set(shown)].sort(), kept);
+  const there = [...Deno.readDirSync(join(root, KEPT_DIR))].map(({ name }) => join(KEPT_DIR, name));
+  assertEquals(there.sort(), kept);
+  assert(kept.length <= PICTURES_MAX, `${kept.length} pictures`);
+  for (const path of kept) {
+    const { size } = Deno.statSync(join(root, path));
+    assert(size < PICTURE_BYTES_MAX, `${path} has ${size} bytes`);
+  }
+});
+
+/** The pages for people, from the root of the repository. */
+function pages(): string[] {
+  return ["README.md", "CONTRIBUTING.md", "SECURITY.md", ...markdown("docs")]
+    .filter((page) => exists(join(root, page)));
+}
 
 function markdown(dir: string): string[] {
   return [...Deno.readDirSync(join(root, dir))].flatMap(({ name, isDirectory }) =>

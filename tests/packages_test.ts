@@ -13,8 +13,6 @@ const OTHERS = [
   "@tanstack/virtual-core",
   "axe-core",
   "dompurify",
-  "highlight.js",
-  "marked",
   "playwright-core",
   "preact",
   "typescript",

@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { useApp } from "../app.ts";
 import { pageHighlighter } from "./highlighter.ts";
-import type { Token } from "./tokens.ts";
+import type { Token } from "../../../src/base/highlight/tokens.ts";
 
 interface Found {
   code: string;

@@ -1,6 +1,6 @@
 /** Has code highlighted piece by piece, and remembers what was found. */
 import type { Client } from "../rpc/client.ts";
-import type { Token } from "./tokens.ts";
+import type { Token } from "../../../src/base/highlight/tokens.ts";
 
 /** Longer code is shown as it is: drawing its tokens would take the page too long. */
 export const CODE_MAX = 20_000;

@@ -2,7 +2,7 @@
  * Finds tokens in a worker: text that was made for it keeps a grammar busy for minutes, and must not
  * keep the page from anything. This module is both sides; the grammars are loaded in the worker alone.
  */
-import type { Token } from "./tokens.ts";
+import type { Token } from "../../../src/base/highlight/tokens.ts";
 
 /** As long as a worker may take to come up with its grammars. */
 const START_DEADLINE_MS = 30_000;
@@ -54,7 +54,7 @@ async function nextMessage<T>(worker: Worker, timeout_ms: number): Promise<T> {
 
 /** The worker's side: says that it is there, then answers each question. */
 async function answer(): Promise<void> {
-  const { tokensOf } = await import("./grammars.ts");
+  const { tokensOf } = await import("../../../src/base/highlight/grammars.ts");
   globalThis.onmessage = ({ data: { code, language } }: MessageEvent<Question>) =>
     globalThis.postMessage(tokensOf(code, language));
   globalThis.postMessage("ready");

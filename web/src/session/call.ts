@@ -1,6 +1,6 @@
 /** What a tool call is about, and what it changes. */
 import { changesOf, type FileChange as NamedPart } from "../../../src/base/edits/changes.ts";
-import { languageOfPath } from "../highlight/languages.ts";
+import { languageOfPath } from "../../../src/base/highlight/languages.ts";
 
 /** One line for a call: to what it is done. */
 export function callSubject(args: unknown): string {

@@ -3,7 +3,7 @@ import { Button } from "../ui/button.tsx";
 import { useApp } from "../app.ts";
 import { explain } from "../rpc/api.ts";
 import { Code } from "../highlight/code.tsx";
-import { languageOf } from "../highlight/languages.ts";
+import { languageOf } from "../../../src/base/highlight/languages.ts";
 import { Boundary } from "../ui/boundary.tsx";
 import { Markdown } from "../ui/markdown.tsx";
 import { duration } from "../format.ts";

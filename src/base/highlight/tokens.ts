@@ -1,6 +1,6 @@
 /** Coloured pieces of code, whatever found them. */
 
-/** What a piece of code is; `styles/highlight.css` has a colour for each. */
+/** What a piece of code is; `web/styles/highlight.css` has a colour for each. */
 export type Tone =
   | "keyword"
   | "string"

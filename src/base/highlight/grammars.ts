@@ -1,49 +1,6 @@
-/** Finds the tokens of code. It is large: only the worker of token_worker.ts imports it. */
-import core from "highlight.js/lib/core";
-import bash from "highlight.js/lib/languages/bash";
-import c from "highlight.js/lib/languages/c";
-import cpp from "highlight.js/lib/languages/cpp";
-import csharp from "highlight.js/lib/languages/csharp";
-import css from "highlight.js/lib/languages/css";
-import diff from "highlight.js/lib/languages/diff";
-import dockerfile from "highlight.js/lib/languages/dockerfile";
-import go from "highlight.js/lib/languages/go";
-import ini from "highlight.js/lib/languages/ini";
-import java from "highlight.js/lib/languages/java";
-import javascript from "highlight.js/lib/languages/javascript";
-import json from "highlight.js/lib/languages/json";
-import markdown from "highlight.js/lib/languages/markdown";
-import python from "highlight.js/lib/languages/python";
-import ruby from "highlight.js/lib/languages/ruby";
-import rust from "highlight.js/lib/languages/rust";
-import sql from "highlight.js/lib/languages/sql";
-import typescript from "highlight.js/lib/languages/typescript";
-import xml from "highlight.js/lib/languages/xml";
-import yaml from "highlight.js/lib/languages/yaml";
+/** Finds the tokens of code. It is large: a worker of the web app loads it, and a terminal with colours. */
+import { core, GRAMMARS } from "./highlight_js.js";
 import type { Token, Tone } from "./tokens.ts";
-
-const GRAMMARS = {
-  bash,
-  c,
-  cpp,
-  csharp,
-  css,
-  diff,
-  dockerfile,
-  go,
-  ini,
-  java,
-  javascript,
-  json,
-  markdown,
-  python,
-  ruby,
-  rust,
-  sql,
-  typescript,
-  xml,
-  yaml,
-};
 
 /** By the first part of a scope; what is not in here is as what it lies in. */
 const TONES: Record<string, Tone | undefined> = {
@@ -139,5 +96,5 @@ export function tokensOf(code: string, language: string): Token[] {
   const { _emitter, errorRaised } = parser.highlight(code, { language, ignoreIllegals: true });
   // It has stopped somewhere then.
   if (errorRaised !== undefined) return [{ text: code }];
-  return (_emitter as unknown as Tokens).tokens;
+  return (_emitter as Tokens).tokens;
 }

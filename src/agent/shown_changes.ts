@@ -26,7 +26,12 @@ function partsOf(change: FileChange): FileChange[] {
   const { path, before, after, deleted } = change;
   if (before === undefined || deleted) return [change];
   const { hunks } = structuredPatch(path, path, before, after, "", "", { context: CONTEXT });
-  return hunks.map(({ lines }) => ({ path, before: side(lines, "-"), after: side(lines, "+") }));
+  return hunks.map(({ lines, oldStart: line }) => ({
+    path,
+    before: side(lines, "-"),
+    after: side(lines, "+"),
+    line,
+  }));
 }
 
 function side(lines: readonly string[], sign: string): string {

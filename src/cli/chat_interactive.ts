@@ -6,20 +6,11 @@ import { writeAllSync } from "../base/write_all.ts";
 import { contextText } from "../protocol/compacted_text.ts";
 import type { SessionEvent } from "../protocol/events.ts";
 import { stillPending } from "../session/state_steps.ts";
-import { exactLine, visible, visibleJson } from "../base/visible.ts";
-import { askedOf, hintOf, typedAnswer } from "../protocol/person_question.ts";
+import { visible, visibleJson } from "../base/visible.ts";
 import { parkedNow } from "../protocol/note_text.ts";
-import {
-  alwaysText,
-  choiceText,
-  personQuestionText,
-  type Question,
-  questionText,
-  RULE_SCOPES,
-  saidWithNo,
-  shownDigest,
-} from "../session/question.ts";
+import { type Question, shownDigest } from "../session/question.ts";
 import type { Args, CallVerb } from "../features/verb_types.ts";
+import { exportCommand } from "../features/chat_commands/export_command.ts";
 import { runSetting, settingCommand } from "../features/chat_commands/setting_command.ts";
 import {
   NONE_QUEUED,
@@ -29,9 +20,11 @@ import {
 } from "../features/chat_commands/stop_turn.ts";
 import { runUndo, undoCommand } from "../features/chat_commands/undo_command.ts";
 import { messageFor } from "./chat_message.ts";
+import { env } from "./environment.ts";
 import { ModelText, painter, wantsColour } from "./chat_render.ts";
 import { ChatView } from "./chat_view.ts";
 import { named } from "./own_name.ts";
+import { questionPrinted, questionPrompt, typedDecision } from "./question_print.ts";
 
 export interface ConverseOptions {
   /**
@@ -62,15 +55,6 @@ const TRIES_MAX = 3;
 /** Fraction of the context from which its use is reported after a turn. */
 const NEAR_FULL = 0.6;
 
-const ANSWERS: Record<string, "allow" | "allow_always" | "deny"> = {
-  y: "allow",
-  yes: "allow",
-  a: "allow_always",
-  always: "allow_always",
-  n: "deny",
-  no: "deny",
-};
-
 /** Talks until the person leaves. Text typed during a turn steers it. */
 // fold-ok: what the prompt does next; chat_view.ts says what is shown
 export async function converse(first: RpcClient, options: ConverseOptions): Promise<number> {
@@ -78,18 +62,25 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
   let rpc = first;
   const paint = painter(wantsColour(Deno.stdout));
   const session = await rpc.call("session.get", { session_id });
+  let { workdir } = session;
   const input = createInterface({
     input: process.stdin,
     output: process.stdout,
     prompt: paint.bold("› "),
     historySize: 500,
   });
+  /** Whether readline does not draw again what is being typed. */
+  const is_dumb = input.terminal && env("TERM") === "dumb";
   const left = Promise.withResolvers<number>();
   let approvals: Approval[] = session.pending_approvals;
   let busy = session.activity !== "idle";
   let at_line_start = true;
   let interrupted = false;
   let asked_at = 0;
+  /** Whether a line was being typed when the question appeared: it is no answer. */
+  let typed_before = false;
+  /** A line being typed that stands above what was printed since. */
+  let left_behind = "";
   /** Text to put into the next prompt. */
   let typed = "";
   /** How full the context is, if it is nearly full. */
@@ -99,39 +90,38 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
   const answer = new ModelText(Deno.stdout.isTerminal());
 
   const say = (line: string) => {
-    if (!at_line_start) console.log();
+    const typing = input.line !== "" && input.line !== left_behind;
+    if (!at_line_start || typing) console.log();
+    left_behind = input.line;
     at_line_start = true;
     console.log(line);
   };
   const ask = () => {
     const [first] = approvals;
-    const asked = first && askedOf(first);
-    if (asked) {
-      const [head, ...rest] = personQuestionText(asked).split("\n");
-      say(`${paint.yellow("?")} ${head}`);
+    typed_before = first !== undefined && input.line !== "";
+    if (first) {
+      const count = approvals.length > 1 ? ` (1 of ${approvals.length})` : "";
+      const [head, ...rest] = questionPrinted(first, workdir, paint);
+      say(`${paint.yellow("?")} ${head}${count}`);
       for (const line of rest) say(`  ${line}`);
       asked_at = performance.now();
-      input.setPrompt(`  answer (${hintOf(asked)}): `);
-    } else if (first) {
-      say(`${paint.yellow("?")} allow ${exactLine(first.tool)}?`);
-      for (const line of questionText(first).split("\n")) say(`  ${line}`);
-      say(paint.dim(`  always: ${alwaysText(first)}`));
-      for (const [n, choice] of (first.choices ?? []).entries()) {
-        say(paint.dim(`  ${n + 1}: always ${choiceText(first, choice)}`));
-      }
-      if ((first.choices?.length ?? 0) > 0) {
-        const keys = RULE_SCOPES.map(({ key, words }) => `1${key} ${words}`).join(", ");
-        say(paint.dim(`  to keep one of these: ${keys}`));
-      }
-      asked_at = performance.now();
-      input.setPrompt("  allow? [y]es, [a]lways, [n]o, or n, TEXT: ");
+      input.setPrompt(`  ${questionPrompt(first)} `);
     } else {
       input.setPrompt(paint.bold("› "));
     }
-    if (first || !busy) input.prompt();
+    // What is being typed stays, with its cursor.
+    if (first || !busy) {
+      input.prompt(true);
+      if (is_dumb) writeAllSync(Deno.stdout, new TextEncoder().encode(input.line));
+    }
+    left_behind = "";
     if (first || busy || typed === "") return;
     input.write(input.line === "" ? typed : ` ${typed}`);
     typed = "";
+  };
+  /** Asks for the next line, unless a turn runs that asks nothing. */
+  const goOn = () => {
+    if (!busy || approvals.length > 0) ask();
   };
   const call: CallVerb = (method, params) => rpc.call(method, ...[params] as Args<typeof method>);
   const act = (doing: Promise<unknown>) =>
@@ -184,7 +174,7 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
   };
   const help = async () => {
     const { commandHelp } = await import("../features/chat_commands/command_help.ts");
-    say(commandHelp([["/quit", "leave; the session continues in the daemon"]]));
+    say(commandHelp(true));
     const { commands, problems } = await rpc.call("commands.list", { session_id });
     for (const { name, argument_hint = "", description } of commands) {
       say(`  /${name} ${argument_hint}`.trimEnd() + paint.dim(`  ${description}`));
@@ -214,6 +204,7 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
       const near = used > NEAR_FULL * data.context_limit;
       full = near ? contextText({ used, limit: data.context_limit }) : undefined;
     }
+    if (type === "session.moved") workdir = data.workdir;
     if (type === "turn.started" || type === "turn.continued") busy = true;
     else if (type === "approval.requested") {
       approvals.push(data);
@@ -241,19 +232,26 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
     if (line === "/continue") return act(rpc.call("session.continue", { session_id }));
     if (line === "/pause") return act(rpc.call("session.pause", { session_id }));
     if (line === "/resume") return act(rpc.call("session.resume", { session_id }));
-    if (line === "/withdraw") return act(withdraw()).finally(() => busy || ask());
-    if (line === "/compact") return act(compact()).finally(() => busy || ask());
+    if (line === "/withdraw") return act(withdraw()).finally(goOn);
+    if (line === "/compact") return act(compact()).finally(goOn);
     const setting = settingCommand(line);
     if (setting !== undefined) {
-      return act(report(runSetting(setting, session_id, call))).finally(() => busy || ask());
+      return act(report(runSetting(setting, session_id, call))).finally(goOn);
+    }
+    const exported = exportCommand(line);
+    if (exported !== undefined) {
+      const writing = import("./session_file.ts").then(({ runExport }) =>
+        runExport(exported, session_id, call)
+      );
+      return act(report(writing)).finally(goOn);
     }
     const undoing = undoCommand(line);
     if (undoing !== undefined) {
-      return act(report(runUndo(undoing, session_id, call))).finally(() => busy || ask());
+      return act(report(runUndo(undoing, session_id, call))).finally(goOn);
     }
-    if (line === "/help") return act(help()).finally(() => busy || ask());
-    if (first) {
-      const decide = decisionOf(first, line);
+    if (line === "/help") return act(help()).finally(goOn);
+    if (first && (!typed_before || line === "")) {
+      const decide = typedDecision(first, line);
       if (decide === undefined) return ask();
       if (performance.now() - asked_at < READ_MS) {
         say(paint.yellow("that was typed before the question appeared; please answer now"));
@@ -262,7 +260,7 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
       view.typedHere(first.approval_id);
       return act(deliver((rpc) => resolve(rpc, session_id, first, decide)));
     } else if (line !== "") {
-      return act(send(text)).finally(() => busy || ask());
+      return act(send(text)).finally(goOn);
     }
     if (!busy) input.prompt();
   });
@@ -323,26 +321,6 @@ async function hasNoModel(rpc: RpcClient, model: string): Promise<boolean> {
   return (await rpc.call("daemon.info")).default_model === model;
 }
 
-/** Returns the verb that answers with this line, and its own parameters, if any. */
-function decisionOf(
-  pending: Approval,
-  line: string,
-): { verb: string; params: Record<string, unknown> } | undefined {
-  const asked = askedOf(pending);
-  if (asked === undefined) {
-    const message = saidWithNo(line);
-    if (message !== undefined) {
-      return { verb: "session.approve", params: { decision: "deny", message } };
-    }
-    const always = ruleChosen(pending, line.toLowerCase());
-    const decision = always === undefined ? ANSWERS[line.toLowerCase()] : "allow_always";
-    return decision && { verb: "session.approve", params: { decision, always } };
-  }
-  const typed = typedAnswer(asked, line);
-  if (typed === undefined) return { verb: "session.answer", params: { unanswered: "declined" } };
-  return typed.answer && { verb: "session.answer", params: { ...typed.answer } };
-}
-
 async function resolve(
   rpc: RpcClient,
   session_id: string,
@@ -352,12 +330,4 @@ async function resolve(
   const { approval_id } = pending;
   const shown = await shownDigest(pending);
   await rpc.ask(verb, { session_id, approval_id, ...params, shown });
-}
-
-/** Returns the rule that an answer such as `2d` chooses. */
-function ruleChosen({ choices }: Question, answer: string) {
-  const [, number, letter] = /^([1-9]) ?([sde])$/.exec(answer) ?? [];
-  const rule = choices?.[Number(number) - 1];
-  const scope = RULE_SCOPES.find(({ key }) => key === letter)?.scope;
-  return rule === undefined || scope === undefined ? undefined : { rule, scope };
 }

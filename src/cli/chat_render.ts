@@ -1,5 +1,5 @@
 /** How a conversation looks on a terminal or in a pipe. */
-import { bold, cyan, dim, green, red, yellow } from "@std/fmt/colors";
+import { bold, cyan, dim, green, italic, magenta, red, underline, yellow } from "@std/fmt/colors";
 import { visible } from "../base/visible.ts";
 import type { Change } from "../session/view.ts";
 import { type ShownLine, shownLines } from "../session/view_lines.ts";
@@ -8,12 +8,15 @@ import { named } from "./own_name.ts";
 /** Returns styles; they do nothing without colour. */
 export function painter(colour: boolean) {
   const plain = (text: string) => text;
-  return colour ? { bold, cyan, dim, green, red, yellow } : {
+  return colour ? { bold, cyan, dim, green, italic, magenta, red, underline, yellow } : {
     bold: plain,
     cyan: plain,
     dim: plain,
     green: plain,
+    italic: plain,
+    magenta: plain,
     red: plain,
+    underline: plain,
     yellow: plain,
   };
 }

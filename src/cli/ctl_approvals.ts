@@ -1,8 +1,16 @@
 /** `svc ctl approvals`. */
 import { SvcError } from "../protocol/errors.ts";
 import type { QueuedApproval } from "../features/approvals/queued.ts";
-import { questionText, shownDigest } from "../session/question.ts";
+import type { RpcClient } from "../client/rpc.ts";
+import { shownDigest } from "../session/question.ts";
+import { painter, wantsColour } from "./chat_render.ts";
 import { print, withDaemon } from "./daemon_call.ts";
+import {
+  type PrintedQuestion,
+  questionPrinted,
+  questionPrompt,
+  typedDecision,
+} from "./question_print.ts";
 import type { Input } from "./spec.ts";
 import { table } from "./table.ts";
 import type * as spec from "./table/ctl.ts";
@@ -32,20 +40,19 @@ export async function answerApproval(
   { flags, args: { approval_id, decision } }: Input<typeof spec.APPROVALS_ANSWER>,
 ): Promise<number> {
   return await withDaemon(async (rpc) => {
-    const { approvals } = await rpc.call("approvals.list", { limit: 1_000 });
-    const session_id = approvals.find((it) => it.approval_id === approval_id)
-      ?.session_id;
-    const { pending_approvals = [] } = session_id === undefined
-      ? {}
-      : await rpc.call("session.get", { session_id });
-    const asked = pending_approvals.find((it) => it.approval_id === approval_id);
-    if (session_id === undefined || asked === undefined) {
-      throw new SvcError("not_found", `no question ${approval_id} waits`, {
-        hint: "`svc ctl approvals list` shows those that do; somebody may have answered it",
-      });
-    }
+    const { session_id, workdir, asked } = await pending(rpc, approval_id);
     const shown = await shownDigest(asked);
-    if (!flags.json) console.log(questionText(asked));
+    if (!flags.json) {
+      const paint = painter(wantsColour(Deno.stdout));
+      for (const line of questionPrinted(asked, workdir, paint)) console.log(line);
+    }
+    if (decision === undefined) {
+      const { verb, params, said } = askPerson(asked);
+      const done = await rpc.ask(verb, { session_id, approval_id, ...params, shown });
+      if (flags.json) return print(done);
+      console.log(`→ ${said}`);
+      return 0;
+    }
     if (decision !== "deny") requireRead(shown, flags.shown);
     const done = await rpc.call("session.approve", {
       session_id,
@@ -57,6 +64,39 @@ export async function answerApproval(
     if (flags.json) return print(done);
     console.log(`→ ${decision}`);
     return 0;
+  });
+}
+
+/** Finds a pending question. @throws {SvcError} not_found */
+async function pending(rpc: RpcClient, approval_id: string) {
+  const { approvals } = await rpc.call("approvals.list", { limit: 1_000 });
+  const listed = approvals.find((it) => it.approval_id === approval_id);
+  const { pending_approvals = [] } = listed === undefined
+    ? {}
+    : await rpc.call("session.get", { session_id: listed.session_id });
+  const asked = pending_approvals.find((it) => it.approval_id === approval_id);
+  if (listed === undefined || asked === undefined) {
+    throw new SvcError("not_found", `no question ${approval_id} waits`, {
+      hint: "`svc ctl approvals list` shows those that do; somebody may have answered it",
+    });
+  }
+  return { session_id: listed.session_id, workdir: listed.workdir, asked };
+}
+
+/**
+ * Asks the person at the terminal, as a chat does, until the line is an answer.
+ *
+ * @throws {SvcError} validation without a terminal or an answer
+ */
+function askPerson(asked: PrintedQuestion) {
+  while (Deno.stdin.isTerminal()) {
+    const line = prompt(questionPrompt(asked));
+    if (line === null) break;
+    const decided = typedDecision(asked, line.trim());
+    if (decided !== undefined) return { ...decided, said: line.trim() };
+  }
+  throw new SvcError("validation", "nothing was answered", {
+    hint: "give the decision after the question: allow, always or deny",
   });
 }
 

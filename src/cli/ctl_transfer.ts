@@ -1,12 +1,11 @@
 /** `svc ctl sessions export` and `import`. */
-import { writeAll } from "../base/write_all.ts";
+import { exportedName } from "../features/chat_commands/export_command.ts";
+import { callOf, writeParts } from "./session_file.ts";
 import { print, withDaemon } from "./daemon_call.ts";
 import type { Input } from "./spec.ts";
 import type * as spec from "./table/ctl.ts";
 import { writeWhole } from "./whole_file.ts";
 import { absolute } from "./workdir.ts";
-
-const EXTENSIONS = { markdown: "md", html: "html", json: "json" } as const;
 
 /** Runs `svc ctl sessions export`. A file appears only once it is whole. */
 export async function exportSession(
@@ -15,12 +14,13 @@ export async function exportSession(
   >,
 ): Promise<number> {
   if (output === "-") {
-    await writeParts(session_id, format, Deno.stdout);
+    await withDaemon((rpc) => writeParts(callOf(rpc), { session_id, format }, Deno.stdout));
     return 0;
   }
-  const path = absolute(output ?? `${session_id}.${EXTENSIONS[format]}`);
+  const path = absolute(exportedName({ format, file: output }, session_id));
   const hint = "choose another file with --output, or pass --force to replace it";
-  const write = (file: Deno.FsFile) => writeParts(session_id, format, file);
+  const write = (file: Deno.FsFile) =>
+    withDaemon((rpc) => writeParts(callOf(rpc), { session_id, format }, file));
   await writeWhole(path, { replace: force, hint }, write);
   if (json) return print({ session_id, format, path });
   console.log(path);
@@ -36,19 +36,4 @@ export async function importSession(
   if (json) return print(made);
   console.log(made.session_id);
   return 0;
-}
-
-async function writeParts(
-  session_id: string,
-  format: keyof typeof EXTENSIONS,
-  to: { write(bytes: Uint8Array): Promise<number> },
-): Promise<void> {
-  await withDaemon(async (rpc) => {
-    let cursor: string | undefined;
-    do {
-      const part = await rpc.call("session.export", { session_id, format, cursor });
-      await writeAll(to, new TextEncoder().encode(part.content));
-      cursor = part.next_cursor;
-    } while (cursor !== undefined);
-  });
 }

@@ -1,6 +1,7 @@
 /** The commands of `svc chat` itself; Markdown files cannot replace them. */
 export const CHAT_COMMANDS = [
   "add-dir",
+  "agents",
   "approval",
   "archive",
   "background",
@@ -8,8 +9,10 @@ export const CHAT_COMMANDS = [
   "changes",
   "compact",
   "continue",
+  "cost",
   "effort",
   "exit",
+  "export",
   "fork",
   "help",
   "kill",
@@ -23,6 +26,8 @@ export const CHAT_COMMANDS = [
   "remove-dir",
   "rename",
   "resume",
+  "rewind",
+  "tools",
   "trust",
   "undo",
   "unpin",

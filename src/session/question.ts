@@ -45,7 +45,11 @@ function replacedLines(tool: string | undefined, changes: Question["changes"] = 
 export function alwaysText({ tool, args, rule }: Omit<Question, "reason">): string {
   if (rule === tool) return `every ${exactLine(tool)}`;
   const { command } = (args ?? {}) as { command?: unknown };
-  return rule === `${tool} ${command}` ? "exactly this command" : exactLine(rule);
+  if (rule === `${tool} ${command}`) return "exactly this command";
+  const [before, after] = [`${tool}, `, `: ${command}`];
+  return rule.startsWith(before) && rule.endsWith(after)
+    ? `exactly this command, ${exactLine(rule.slice(before.length, -after.length))}`
+    : exactLine(rule);
 }
 
 /** A rule to keep, in one line. */
@@ -59,7 +63,7 @@ export function choiceText(
 }
 
 /** How a person writes a denial with what to do instead, such as "no, use deno test". */
-const NO_AND = /^no?\s*[,:;]\s*(\S.*)$/is;
+const NO_AND = /^(?:no?|3)\s*[,:;]\s*(\S.*)$/is;
 
 /** Returns what a typed line says with a denial; undefined for another line. */
 export function saidWithNo(line: string): string | undefined {

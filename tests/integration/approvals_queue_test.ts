@@ -43,7 +43,7 @@ Deno.test({
     assertEquals((await answer(first, "maybe")).code, 2);
     const denied = await answer(first, "deny");
     assertEquals(denied.code, 0);
-    assertStringIncludes(denied.stdout, "command: echo \\u{202e}");
+    assertStringIncludes(denied.stdout, "run echo \\u{202e}");
     const late = await answer(first, "allow");
     assertEquals(late.code, 1);
     assertStringIncludes(late.stderr, "somebody may have answered it");

@@ -99,6 +99,7 @@ Deno.test(
         path: "a.txt",
         before: "one\ntwo\nthree\n",
         after: "one\n2\nthree\n",
+        line: 1,
       }]);
     });
     await t.step("a new file (HKUDS/OpenHarness#259)", async () => {
@@ -125,8 +126,8 @@ Deno.test(
         ]);
         assertEquals(reason, "patch a.txt, delete b.txt, move c.txt to d.txt, add e.txt");
         assertEquals(changes, [
-          { path: "a.txt", before: "one\n2\nthree\n", after: "one\ntwo\nthree\n" },
-          { path: "c.txt → d.txt", before: "c\n", after: "d\n" },
+          { path: "a.txt", before: "one\n2\nthree\n", after: "one\ntwo\nthree\n", line: 1 },
+          { path: "c.txt → d.txt", before: "c\n", after: "d\n", line: 1 },
           { path: "e.txt", after: "e\n" },
           { path: "b.txt", before: "b\n", after: "", deleted: true },
         ]);

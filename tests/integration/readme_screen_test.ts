@@ -12,11 +12,13 @@ const README = fromFileUrl(new URL("../../README.md", import.meta.url));
 const COLS = 160;
 
 /**
- * The lines from the first message on, without what differs: the end of the last line, which names
- * the directory, and how wide the screen is.
+ * The lines from the first message on, without what differs: the directory, which the question and
+ * the last line name, and how wide the screen is.
  */
 function conversation(screen: string): string[] {
-  const lines = screen.trimEnd().split("\n").map((line) => line.trimEnd().replace(/^─+$/, "─"));
+  const lines = screen.trimEnd().split("\n").map((line) =>
+    line.trimEnd().replace(/^─+$/, "─").replace(/^ {2}in \/.*/, "  in /tmp/hello")
+  );
   const status = lines.pop()!.replace(/( · approval ask) · .*$/, "$1");
   return [...lines.slice(lines.findIndex((line) => line.startsWith("› "))), status];
 }

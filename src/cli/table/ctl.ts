@@ -167,12 +167,13 @@ export const APPROVALS_LIST = spec({
 export const APPROVALS_ANSWER = spec({
   summary: "Answer a pending question",
   about:
-    "Prints the question in full first, and asks before it allows something. A script gets the " +
+    "Prints the question in full first, and asks before it allows something. Without a decision it " +
+    "takes the answers of a chat, also to questions of the model. A script gets the " +
     "text and its name at the first call, and gives that back with --shown at the second. The first " +
     "answer to a question counts.",
   args: {
     approval_id: argument(TEXT, "The question"),
-    decision: argument(oneOf(["allow", "always", "deny"]), "What may be done"),
+    decision: optional(oneOf(["allow", "always", "deny"]), "What may be done; asked if absent"),
   },
   flags: {
     shown: option(TEXT, "name", "Name of the question that was read"),

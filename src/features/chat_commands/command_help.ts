@@ -22,22 +22,31 @@ const COMMANDS: readonly (readonly [usage: string, what: string])[] = [
   ["/pin, /unpin", "show this session first in lists, or no longer"],
   ["/archive", "leave it out of lists until it gets another message"],
   ["/background [ID | stop ID]", "what runs in the background: all, the output of one, stop it"],
+  ["/agents", "the agents of this session, with their status"],
+  ["/tools", "the tools of tool servers that this session has"],
+  ["/cost", "what this session has cost so far"],
   ["/changes", "show what was changed in the directory"],
   [
     "/undo [files|conversation|both] [preview] [keep|force [FILE]]",
     "undo the last changes of files",
   ],
   ["/undo [preview] FILE [force]", "undo the last change of one file"],
+  ["/rewind …", "the same as /undo"],
   ["/redo [preview] [keep|force [FILE]]", "undo the last /undo"],
   ["/fork [TITLE]", "start a session with a copy of this conversation"],
   ["/kill", "end the session permanently"],
 ];
+/** Commands of terminals alone. */
+const OF_TERMINALS: typeof COMMANDS = [
+  ["/export [markdown|html|json] [FILE]", "write this conversation into a file"],
+  ["/quit", "leave; the session continues in the daemon"],
+];
 /** Width of the usage column. */
 const BESIDE_MAX = 27;
 
-/** Lists the commands, one per line. @param more further ones of some clients */
-export function commandHelp(more: readonly (readonly [string, string])[] = []): string {
-  return [...COMMANDS, ...more].map(([usage, what]) =>
+/** Lists the commands, one per line. @param terminal whether a terminal shows them */
+export function commandHelp(terminal = false): string {
+  return [...COMMANDS, ...terminal ? OF_TERMINALS : []].map(([usage, what]) =>
     `  ${usage.length > BESIDE_MAX ? usage : usage.padEnd(BESIDE_MAX)}  ${what}`
   ).join("\n");
 }

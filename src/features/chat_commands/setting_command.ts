@@ -1,9 +1,10 @@
-/** The lines of a chat that show or change a setting of its session, or its background commands. */
+/** The lines of a chat that show or change a setting of its session, or show what belongs to it. */
 import { APPROVALS } from "../../protocol/approval.ts";
 import { EFFORTS } from "../../protocol/effort.ts";
 import { NETWORKS } from "../../protocol/network.ts";
 import { addedDirectoriesText, parseAddDirectory } from "../../protocol/added_directory.ts";
 import type { CallVerb } from "../verb_types.ts";
+import type { Shown } from "./show_command.ts";
 
 /** A command such as `/model`; without a value it shows the setting. */
 export interface SettingCommand {
@@ -19,7 +20,8 @@ export interface SettingCommand {
     | "pinned"
     | "archived"
     | "add_dirs"
-    | "remove_dirs";
+    | "remove_dirs"
+    | Shown;
   value: string;
 }
 
@@ -34,6 +36,9 @@ const SETTINGS = {
   background: "background",
   "add-dir": "add_dirs",
   "remove-dir": "remove_dirs",
+  agents: "agents",
+  cost: "cost",
+  tools: "tools",
 } as const;
 /** A router may have hundreds. */
 const MODELS_SHOWN = 40;
@@ -49,11 +54,14 @@ const MARKS: Readonly<Record<string, SettingCommand>> = {
 export function settingCommand(line: string): SettingCommand | undefined {
   const mark = Object.hasOwn(MARKS, line.trim()) ? MARKS[line.trim()] : undefined;
   if (mark !== undefined) return mark;
-  const found =
-    /^\/(model|approval|effort|network|trust|permissions|rename|background|add-dir|remove-dir)(?:\s+(\S[^]*))?$/
-      .exec(line.trim());
-  if (found === null) return undefined;
-  return { setting: SETTINGS[found[1] as keyof typeof SETTINGS], value: found[2] ?? "" };
+  const [, name = "", value = ""] = /^\/([a-z-]+)(?:\s+(\S[^]*))?$/.exec(line.trim()) ?? [];
+  if (!Object.hasOwn(SETTINGS, name)) return undefined;
+  const setting = SETTINGS[name as keyof typeof SETTINGS];
+  return isShown(setting) && value !== "" ? undefined : { setting, value };
+}
+
+function isShown(setting: SettingCommand["setting"]): setting is Shown {
+  return setting === "agents" || setting === "cost" || setting === "tools";
 }
 
 /**
@@ -73,6 +81,10 @@ export async function runSetting(
   if (setting === "trust" || setting === "permissions") {
     const { runPermissions, runTrust } = await import("./rules_command.ts");
     return await (setting === "trust" ? runTrust : runPermissions)(value, session_id, call);
+  }
+  if (isShown(setting)) {
+    const { runShow } = await import("./show_command.ts");
+    return await runShow(setting, session_id, call);
   }
   if (setting === "add_dirs" || setting === "remove_dirs") {
     return await runDirectories(setting, value, session_id, call);

@@ -17,9 +17,10 @@ const FILES_SHOWN = 20;
 
 /** Parses a line; undefined for other lines. */
 export function undoCommand(line: string): UndoCommand | undefined {
-  const found = /^\/(undo|redo|changes|fork)(?:\s+(\S[^]*))?$/.exec(line.trim());
+  const found = /^\/(undo|rewind|redo|changes|fork)(?:\s+(\S[^]*))?$/.exec(line.trim());
   if (found === null) return undefined;
-  return { name: found[1] as UndoCommand["name"], rest: (found[2] ?? "").trim() };
+  const name = found[1] === "rewind" ? "undo" : found[1] as UndoCommand["name"];
+  return { name, rest: (found[2] ?? "").trim() };
 }
 
 /**

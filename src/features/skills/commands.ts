@@ -125,13 +125,14 @@ export function expandCommand(
   line: string,
   commands: readonly FoundCommand[],
 ): { text: string; command?: string } {
+  if (line.startsWith("\\/")) return { text: line.slice(1) };
   const [, name, rest = ""] = line.match(/^\/([^\s/]+)(?:\s+([^]*))?$/) ?? [];
   if (name === undefined) return { text: line };
   const found = commands.find((it) => it.name === name);
   if (found !== undefined) return { text: filled(found.body, rest.trim()), command: name };
   if (!WORD.test(name)) return { text: line };
   const shown = visibleLine(`/${name}`);
-  const as_text = "To send the text as it is, start it with a space";
+  const as_text = "To send the text as it is, start it with a space or with \\/";
   if (CHAT_COMMANDS.some((own) => own === name)) {
     throw new SvcError("not_found", `${shown} with these words is no command here`, {
       hint: `/help in svc chat and in the web app lists the commands. ${as_text}`,

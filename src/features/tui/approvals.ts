@@ -1,11 +1,12 @@
 import type { EventData, SessionEvent } from "../../protocol/events.ts";
 import { exactLine } from "../../base/visible.ts";
 import { askedOf } from "../../protocol/person_question.ts";
-import { alwaysText, personQuestionText, questionText } from "../../session/question.ts";
+import { alwaysText, personQuestionText } from "../../session/question.ts";
+import { questionLines, type QuestionTone } from "../../session/question_lines.ts";
 import { stillPending } from "../../session/state_steps.ts";
 import { newEntry } from "./entries.ts";
-import type { ApprovalView, Model } from "./model.ts";
-import { untabbed } from "./text.ts";
+import type { Model } from "./model.ts";
+import { type Style, untabbed } from "./text.ts";
 
 /** Characters of a question that the terminal UI can show. */
 const QUESTION_MAX = 256 * 1024;
@@ -36,10 +37,10 @@ export function addApproval(
   if (model.approvals.some((it) => it.approval_id === approval_id)) return;
   const question = { tool, args, reason, rule, ...(choices === undefined ? {} : { choices }) };
   const asked = askedOf(request);
-  const whole = asked === undefined
-    ? questionText({ ...question, changes })
-    : personQuestionText(asked);
-  const text = untabbed(whole).normalize();
+  const lines = asked === undefined
+    ? questionLines({ ...question, changes }, model.session.workdir)
+    : personQuestionText(asked).split("\n").map((text) => ({ tone: "plain" as const, text }));
+  const text = untabbed(lines.map((line) => line.text).join("\n")).normalize();
   const left_out = Math.max(text.length - QUESTION_MAX, 0);
   const shown = text.slice(0, QUESTION_MAX).toWellFormed();
   model.approvals.push({
@@ -49,7 +50,8 @@ export function addApproval(
     question,
     asked,
     chosen: [],
-    about: newEntry(model, "approval", shown),
+    typed: "",
+    about: newEntry(model, "approval", shown, { styles: lines.map(({ tone }) => STYLES[tone]) }),
     left_out,
     always: alwaysText(question),
     read: false,
@@ -59,9 +61,20 @@ export function addApproval(
   if (model.focus !== "transcript" && model.input.text === "") model.focus = "approval";
 }
 
-/** The line above an approval. */
-export function titleOf({ asked, tool }: Pick<ApprovalView, "asked" | "tool">): string {
-  return asked === undefined ? `allow ${tool}?` : "the model asks:";
+const STYLES: Record<QuestionTone, Style> = {
+  plain: "plain",
+  dim: "dim",
+  head: "bold",
+  added: "green",
+  removed: "red",
+  warning: "yellow",
+};
+
+/** The line above the first approval. */
+export function titleOf({ approvals }: Pick<Model, "approvals">): string {
+  const [{ asked, tool }] = approvals;
+  const count = approvals.length > 1 ? ` (1 of ${approvals.length})` : "";
+  return `${asked === undefined ? `allow ${tool}?` : "the model asks:"}${count}`;
 }
 
 function setApprovals(model: Model, approvals: Model["approvals"]): void {

@@ -1,5 +1,6 @@
 /** Divides the screen among its parts; on a small one the less important go first. */
-import type { Layouts } from "./layout.ts";
+import { answerRows } from "./answers.ts";
+import type { LayoutOptions, Layouts } from "./layout.ts";
 import { type Model, shownLane } from "./model.ts";
 import type { View } from "./scroll.ts";
 import { clean, type Line, line, width, wrap } from "./text.ts";
@@ -20,10 +21,19 @@ export interface Arrangement {
   view: View;
   rule: number;
   plan: number;
-  approval: number;
+  approval: QuestionRows;
   lanes: number;
   input: InputRows;
   status: number;
+}
+
+/** The rows of the first pending question. */
+export interface QuestionRows {
+  /** All of them: who asks, the text as far as it fits, and the answers. */
+  height: number;
+  /** Rows for the text. */
+  about: number;
+  answers: readonly Line[];
 }
 
 /** The visible rows of the message that is being typed. */
@@ -36,8 +46,10 @@ export interface InputRows {
 
 /** A lower screen has no lanes, rule and title. */
 const ROOMY_ROWS = 8;
-/** Rows of a question besides its text: who asks, and which keys answer. */
-export const APPROVAL_FRAME = 2;
+/** The part of the free rows that a question may take. */
+const QUESTION_PART = 0.75;
+/** With fewer rows for a question's text, its answers share one row. */
+const ABOUT_MIN = 2;
 
 /** Divides the screen. */
 export function arrange(model: Model, size: Size, layouts: Layouts): Arrangement {
@@ -53,14 +65,29 @@ export function arrange(model: Model, size: Size, layouts: Layouts): Arrangement
   const plan = roomy ? Math.min(model.plan.length, Math.max(Math.floor(rows / 5), 1)) : 0;
   const left = rows - status - input.rows.length - rule - title - lanes - plan;
   const options = { cols, expanded: model.expanded };
-  const [first] = model.approvals;
-  const wanted = first === undefined
-    ? 0
-    : APPROVAL_FRAME + layouts.rows(first.about, options).length;
-  const approval = Math.min(wanted, Math.max(Math.ceil(left / 2), 0));
-  const height = Math.max(left - approval, 0);
+  const approval = questionRows(model, options, layouts, Math.max(left, 0));
+  const height = Math.max(left - approval.height, 0);
   const view = { ...options, layouts, height };
   return { size, title, view, rule, plan, approval, lanes, input, status };
+}
+
+function questionRows(
+  model: Model,
+  options: LayoutOptions,
+  layouts: Layouts,
+  left: number,
+): QuestionRows {
+  const [first] = model.approvals;
+  if (first === undefined) return { height: 0, about: 0, answers: [] };
+  const max = Math.ceil(left * QUESTION_PART);
+  // What replaces the transcript need not stand here too.
+  const text = model.approval_shown ? 0 : layouts.rows(first.about, options).length;
+  const below = answerRows(model, options.cols, false);
+  const answers = max < 1 + Math.min(text, ABOUT_MIN) + below.length
+    ? answerRows(model, options.cols, true)
+    : below;
+  const height = Math.min(1 + text + answers.length, max);
+  return { height, about: Math.max(height - 1 - answers.length, 0), answers };
 }
 
 const PROMPT = "› ";

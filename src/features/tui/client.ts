@@ -3,6 +3,7 @@ import { messageOf, SvcError, wasAnswered } from "../../protocol/errors.ts";
 import type { SessionEvent } from "../../protocol/events.ts";
 import type { BusEvent } from "../../protocol/schemas/bus.ts";
 import { shownDigest } from "../../session/question.ts";
+import type { ExportCommand } from "../chat_commands/export_command.ts";
 import { runSetting } from "../chat_commands/setting_command.ts";
 import { NONE_QUEUED, stopTurn } from "../chat_commands/stop_turn.ts";
 import { runUndo } from "../chat_commands/undo_command.ts";
@@ -32,6 +33,8 @@ export interface ClientEvents {
   onChange(): void;
   /** An effect that is not the daemon's business. */
   onOwn(effect: "quit" | "redraw" | "suspend"): void;
+  /** Writes the conversation into a file, where there is a person to write it for. */
+  onExport?(command: ExportCommand, call: CallVerb): Promise<string>;
 }
 
 /** Older messages of the person than this are left out when the conversation is loaded. */
@@ -175,7 +178,7 @@ export class TuiClient {
       case "send": {
         const { text, client_message_id } = effect;
         if (this.#link === undefined) return;
-        const { text: message } = text.startsWith("/")
+        const { text: message } = /^\\?\//.test(text)
           ? await this.#call("commands.expand", { text })
           : effect;
         const { seq } = await this.#call("session.send", { text: message, client_message_id });
@@ -228,6 +231,14 @@ export class TuiClient {
         const { id } = this.tui.model.session;
         const said = await runUndo(effect.command, id, this.#ask);
         if (said !== undefined) this.tui.tell(said);
+        return this.#events.onChange();
+      }
+      case "export": {
+        const { onExport } = this.#events;
+        const said = onExport === undefined
+          ? "/export writes a file only from a terminal of your own"
+          : await onExport(effect.command, this.#ask);
+        this.tui.tell(said);
         return this.#events.onChange();
       }
       case "kill_lane":

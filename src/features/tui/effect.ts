@@ -1,6 +1,7 @@
 import type { Decision, RuleScope } from "../../protocol/events.ts";
 import type { PersonAnswer } from "../../protocol/person_question.ts";
 import type { Question } from "../../session/question.ts";
+import type { ExportCommand } from "../chat_commands/export_command.ts";
 import type { SettingCommand } from "../chat_commands/setting_command.ts";
 import type { UndoCommand } from "../chat_commands/undo_command.ts";
 
@@ -20,6 +21,7 @@ export type Effect =
   | { type: "cancel" | "compact" | "continue" | "pause" | "resume" | "kill" | "withdraw" }
   | { type: "setting"; command: SettingCommand }
   | { type: "undo"; command: UndoCommand }
+  | { type: "export"; command: ExportCommand }
   | { type: "kill_lane"; lane_id: string }
   | { type: "pin_lane"; lane_id: string; pinned: boolean }
   /** Requests a lane's output from before this model existed. */

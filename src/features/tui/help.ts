@@ -1,5 +1,9 @@
-/** The help on keys; fits 24 rows. */
-export const HELP: readonly string[] = [
+/** The help: the keys, then the commands. */
+import { commandHelp } from "../chat_commands/command_help.ts";
+import type { Model } from "./model.ts";
+import { type Line, line, wrap } from "./text.ts";
+
+const KEYS: readonly string[] = [
   "Enter  send           Alt-Enter, Ctrl-J  new line      Up, Down  history",
   "Esc    cancel the turn, go back          Ctrl-C  cancel; again: leave",
   "Ctrl-D leave (session continues)        Ctrl-Z  suspend    Ctrl-L redraw",
@@ -9,15 +13,19 @@ export const HELP: readonly string[] = [
   "Tab    go to the question, the lanes, the transcript, the message",
   "Shift-Tab  what needs your approval: ask, workspace, read_only",
   "1-9    (empty message) show that lane; Esc goes back",
-  "A question     y allow  a always  n deny  n, TEXT deny and say, Enter; v all of it",
-  "               1-9 choose a rule to keep, s d e where it holds, then Enter",
+  "A question     1 or y allow   2 or a always   3 or n deny; then Enter, or after 3",
+  "               what to do instead; v all of it; 1s 2d: that rule, and where it holds",
   "A lane         Enter show    k kill    p pin or unpin",
   "The transcript Up Down scroll by line",
-  "",
-  "/pause /resume /cancel /continue   the session, the turn    /kill  end it for good",
-  "/withdraw  unread messages   /compact  the conversation     /quit  leave",
-  "/model [NAME]  /effort [LEVEL]  /approval [MODE]  /network [REACH]  /rename TITLE",
-  "/add-dir [DIR[:ro]]  /remove-dir DIR   /background  what runs beside   /permissions",
-  "/pin /unpin /archive  its place in lists   /fork [TITLE]  /changes  /redo  /trust [no]",
-  "/undo [files|conversation|both] [preview] [keep|force [FILE]]",
 ];
+
+/** Returns the help as text: the keys, the commands from files and those of svc. */
+export function helpText({ commands }: Pick<Model, "commands">): string[] {
+  const own = commandHelp(true).split("\n").map((it) => it.trimStart());
+  return [...KEYS, "", ...commands, ...commands.length > 0 ? [""] : [], ...own];
+}
+
+/** Returns the help as rows of the screen. */
+export function helpRows(model: Pick<Model, "commands">, cols: number): Line[] {
+  return helpText(model).flatMap((text) => wrap(text, cols)).map((text) => line(text));
+}

@@ -1,14 +1,16 @@
 /** Handles keys: a key changes the model and returns what the daemon must do. */
 import { nextApproval } from "../../protocol/approval.ts";
 import { CHAT_COMMANDS, type ChatCommand } from "../../protocol/chat_commands.ts";
+import { exportCommand } from "../chat_commands/export_command.ts";
 import { settingCommand } from "../chat_commands/setting_command.ts";
 import { undoCommand } from "../chat_commands/undo_command.ts";
+import { helpRows } from "./help.ts";
 import { clear, erase, insert, move, moveLine, recall } from "./input.ts";
 import type { Key } from "./keys.ts";
 import { type Focus, type Model, shownLane } from "./model.ts";
 import { scrollBy, scrollToStart, type View } from "./scroll.ts";
 import { addMessage } from "./transcript.ts";
-import { answeredBy, answerTyped, inQuestion, takeBack } from "./question_keys.ts";
+import { answeredBy, answerTyped, inQuestion, takeBack, takeBackDenial } from "./question_keys.ts";
 import type { Effect } from "./effect.ts";
 
 export interface PressContext {
@@ -32,10 +34,7 @@ export function press(model: Model, key: Key, context: PressContext): Effect[] {
       return [{ type: "setting", command: { setting: "approval", value } }];
     }
   }
-  if (model.help) {
-    model.help = false;
-    return [];
-  }
+  if (model.help) return inHelp(model, key, context);
   if (key.type === "named") {
     if (everywhere(model, key.name, context)) return [];
     if (key.name === "escape") return goBack(model);
@@ -45,7 +44,10 @@ export function press(model: Model, key: Key, context: PressContext): Effect[] {
     const effects = inQuestion(model, key);
     if (effects !== undefined) return effects;
   }
-  if (key.type !== "named" && model.input.text === "") model.input_answers = answeredBy(model);
+  if (key.type !== "named" && model.input.text === "") {
+    model.input_answers = answeredBy(model);
+    model.input_denies = false;
+  }
   if (model.focus === "lanes") return inLanes(model, key, context);
   if (model.focus === "transcript" && key.type === "named") {
     if (key.name === "up") return scroll(model, context, -1);
@@ -64,6 +66,24 @@ export function press(model: Model, key: Key, context: PressContext): Effect[] {
   return inInput(model, key, context);
 }
 
+/** Scrolls the help, or closes it. */
+function inHelp(model: Model, key: Key, { view: { cols, height } }: PressContext): Effect[] {
+  const last = Math.max(helpRows(model, cols).length - height, 0);
+  const page = Math.max(height - 1, 1);
+  const by: Record<string, number> = {
+    up: -1,
+    down: 1,
+    pageup: -page,
+    pagedown: page,
+    home: -last,
+    end: last,
+  };
+  const rows = key.type === "named" ? by[key.name] : undefined;
+  if (rows === undefined) model.help = false;
+  model.help_row = rows === undefined ? 0 : Math.min(Math.max(model.help_row + rows, 0), last);
+  return [];
+}
+
 function interrupt(model: Model, leaving: boolean): Effect[] {
   if (leaving) return [{ type: "quit" }];
   model.leaving = true;
@@ -76,7 +96,7 @@ function interrupt(model: Model, leaving: boolean): Effect[] {
 /** Esc: closes what is open; with nothing open it cancels the turn. */
 function goBack(model: Model): Effect[] {
   const [approval] = model.approvals;
-  if (model.focus === "approval" && takeBack(approval)) return [];
+  if (takeBackDenial(model) || (model.focus === "approval" && takeBack(approval))) return [];
   if (model.approval_shown || model.lane_shown !== undefined) {
     model.approval_shown = false;
     model.lane_shown = model.scroll = undefined;
@@ -257,6 +277,8 @@ function submit(model: Model, { newId }: PressContext): Effect[] {
   if (command !== undefined) return [command];
   const setting = settingCommand(word);
   if (setting !== undefined) return [{ type: "setting", command: setting }];
+  const exported = exportCommand(word);
+  if (exported !== undefined) return [{ type: "export", command: exported }];
   const undo = undoCommand(word);
   if (undo !== undefined) return [{ type: "undo", command: undo }];
   const client_message_id = newId();

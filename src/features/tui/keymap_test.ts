@@ -1,4 +1,5 @@
 import { assert, assertEquals } from "@std/assert";
+import { CHAT_COMMANDS } from "../../protocol/chat_commands.ts";
 import type { SessionEvent } from "../../protocol/events.ts";
 import { parseKey } from "./keys.ts";
 import type { Effect } from "./effect.ts";
@@ -113,7 +114,23 @@ Deno.test("y, a and n with Enter answer a question, not before a person can have
   assertEquals(bench.model.focus, "input");
 });
 
-Deno.test("a number, a letter and Enter keep a rule; none answers before it can have been seen", () => {
+Deno.test("1, 2 and 3 with Enter answer a question like y, a and n", () => {
+  const bench = new Bench();
+  bench.ask();
+  bench.tui.arm();
+  bench.tui.screen();
+  const decisions = { "1": "allow", "2": "allow_always", "3": "deny" } as const;
+  for (const [key, decision] of Object.entries(decisions)) {
+    assertEquals(bench.keys(key), []);
+    assert(bench.tui.snapshot().view.includes("Enter confirms"));
+    assertEquals(bench.keys("enter"), [
+      { type: "approve", approval_id: "appr_1", decision, question: RM_X },
+    ]);
+    bench.tui.reopen("appr_1");
+  }
+});
+
+Deno.test("always shows the rules: a number, a letter and Enter keep one of them", () => {
   const bench = new Bench();
   const choices = ["run_command = rm x", "run_command: rm *", "run_command"];
   const question = { ...RM_X, choices };
@@ -122,11 +139,18 @@ Deno.test("a number, a letter and Enter keep a rule; none answers before it can 
   bench.keys("backspace", "backspace", "tab");
   bench.tui.arm();
   bench.tui.screen();
-  assertEquals(bench.keys("2").length, 0);
-  assert(bench.tui.snapshot().view.includes("d this directory"));
-  assert(bench.tui.snapshot().view.includes("always run_command: rm *"));
-  assertEquals(bench.keys("escape", "3", "2", "d"), []);
-  assert(bench.tui.snapshot().view.includes("always allow run_command: rm *, this directory"));
+  const sees = () => bench.tui.snapshot().view;
+  assert(!sees().includes("d this directory"));
+  assertEquals(bench.keys("a"), []);
+  assert(sees().includes("d this directory"), sees());
+  assert(sees().includes("2 run_command: rm *"), sees());
+  assertEquals(bench.keys("1"), []);
+  assert(sees().includes("▸ 1 exactly this command"), sees());
+  assertEquals(bench.keys("3", "e"), []);
+  assert(sees().includes("always allow every run_command, everywhere"), sees());
+  // Without the list: the number of the rule, and where it holds.
+  assertEquals(bench.keys("escape", "2", "d"), []);
+  assert(sees().includes("always allow run_command: rm *, this directory"), sees());
   assertEquals(bench.keys("enter"), [{
     type: "approve",
     approval_id: "appr_1",
@@ -134,7 +158,38 @@ Deno.test("a number, a letter and Enter keep a rule; none answers before it can 
     question,
     always: { rule: "run_command: rm *", scope: "directory" },
   }]);
-  assertEquals(bench.keys("1", "s", "enter"), []);
+  assertEquals(bench.keys("1", "enter"), []);
+});
+
+Deno.test("after 3 one types or pastes what to do instead; Esc goes back", () => {
+  const bench = new Bench();
+  bench.ask();
+  bench.tui.arm();
+  bench.tui.screen();
+  assertEquals(bench.keys("3", ..."use mv"), []);
+  assert(bench.tui.snapshot().view.includes("Enter denies it and says what you type"));
+  assertEquals(bench.keys("escape"), []);
+  assertEquals([bench.model.focus, bench.model.input.text], ["approval", ""]);
+  bench.keys("3");
+  assertEquals(bench.tui.press({ type: "paste", text: "yes, but later" }), []);
+  assertEquals(bench.keys("enter"), [{
+    type: "approve",
+    approval_id: "appr_1",
+    decision: "deny",
+    question: RM_X,
+    message: "yes, but later",
+  }]);
+  assertEquals(bench.model.input.text, "");
+});
+
+Deno.test("what to do instead is a message again when it was deleted", () => {
+  const bench = new Bench();
+  bench.ask();
+  bench.tui.arm();
+  bench.tui.screen();
+  bench.keys("3", "x", "backspace", "h", "i");
+  assertEquals(bench.keys("enter").map(({ type }) => type), ["send"]);
+  assertEquals(bench.model.approvals[0].answered, false);
 });
 
 Deno.test("a message that begins like an answer is a message, whole; the word alone answers", () => {
@@ -148,6 +203,8 @@ Deno.test("a message that begins like an answer is a message, whole; the word al
       "1st this",
       "2 d",
       "nn",
+      "3 files",
+      "33",
       "Always",
     ]
   ) {
@@ -166,7 +223,13 @@ Deno.test("a message that begins like an answer is a message, whole; the word al
 });
 
 Deno.test("a denial can say what to do instead", () => {
-  for (const [text, said] of [["no, use deno test", "use deno test"], ["n: later", "later"]]) {
+  for (
+    const [text, said] of [
+      ["no, use deno test", "use deno test"],
+      ["n: later", "later"],
+      ["3, later", "later"],
+    ]
+  ) {
     const bench = new Bench();
     bench.event("approval.requested", { approval_id: "appr_1", call_id: "c", ...RM_X });
     bench.tui.arm();
@@ -274,6 +337,35 @@ Deno.test("lanes are shown by number, killed and pinned; Esc goes back before it
     { type: "pin_lane", lane_id: "lane_1", pinned: true },
   ]);
   assertEquals(bench.keys("escape", "escape"), [{ type: "cancel" }]);
+});
+
+Deno.test("several questions come one after the other, with their number", () => {
+  const bench = new Bench();
+  bench.ask("appr_1");
+  bench.ask("appr_2");
+  bench.ask("appr_3");
+  bench.tui.arm();
+  assert(bench.tui.snapshot().view.includes("? allow run_command? (1 of 3)"));
+  bench.event("approval.resolved", { approval_id: "appr_1", decision: "deny", by: "tui" });
+  assert(bench.tui.snapshot().view.includes("? allow run_command? (1 of 2)"));
+});
+
+Deno.test("the help has every command and scrolls; another key closes it", () => {
+  const bench = new Bench();
+  bench.keys(..."/help");
+  bench.keys("enter");
+  const seen = new Set<string>();
+  for (let page = 0; page < 5; page++) {
+    for (const line of bench.tui.snapshot().view.split("\n")) seen.add(line);
+    bench.keys("pagedown");
+  }
+  const all = [...seen].join("\n");
+  for (const name of CHAT_COMMANDS.filter((it) => it !== "exit")) {
+    assert(all.includes(`/${name}`), name);
+  }
+  assertEquals(bench.model.help, true);
+  bench.keys("x");
+  assertEquals(bench.model.help, false);
 });
 
 Deno.test("? shows the keys when the message is empty, and is a character when it is not", () => {

@@ -12,6 +12,7 @@ import {
 } from "../../protocol/events.ts";
 import type { PersonAnswer, PersonQuestion } from "../../protocol/person_question.ts";
 import type { Question } from "../../session/question.ts";
+import type { Style } from "./text.ts";
 
 /** One thing in the transcript. Its text is clean (`text.ts`). */
 export interface Entry {
@@ -28,6 +29,10 @@ export interface Entry {
   ok?: boolean;
   /** Of a call: the lines after its first that show changes of files. */
   edit_lines?: number;
+  /** Of an answer: whether it is no Markdown. */
+  plain?: boolean;
+  /** Of a question: how each of its lines looks. */
+  styles?: readonly Style[];
   /** Of a message that the daemon has not confirmed. */
   client_message_id?: string;
   /** Of a message that no model call has seen. */
@@ -65,6 +70,8 @@ export interface ApprovalView {
   left_out: number;
   /** What `always` would let through. */
   always: string;
+  /** The keys that picked an answer or chose a rule; a message may begin with them. */
+  typed: string;
   /** The chosen rule, before its scope is chosen. */
   rule_chosen?: string;
   /** The answer that Enter gives. */
@@ -79,8 +86,6 @@ export interface ApprovalView {
 
 /** An answer that a key has picked, until Enter confirms it. */
 export interface Picked {
-  /** The typed keys; a message may begin with them. */
-  typed: string;
   /** What it does, for people. */
   words: string;
   decision?: Decision;
@@ -145,6 +150,8 @@ export interface Model {
   history: string[];
   /** The question that the message being typed answers. */
   input_answers?: string;
+  /** Whether that message says what to do instead of what it denies. */
+  input_denies: boolean;
   focus: Focus;
   /** The lane under the panel's cursor. */
   lane_at: string;
@@ -156,6 +163,8 @@ export interface Model {
   /** Whether calls show all of their output. */
   expanded: boolean;
   help: boolean;
+  /** The first row of the help that is on the screen. */
+  help_row: number;
   /** Commands from files, as lines of the help. */
   commands: string[];
   /** Shown in the status line until the next key. */
@@ -190,6 +199,7 @@ export function emptyModel(session_id: string): Model {
     input: { text: "", cursor: 0, draft: "" },
     history: [],
     input_answers: undefined,
+    input_denies: false,
     focus: "input",
     lane_at: MAIN_LANE,
     lane_shown: undefined,
@@ -197,6 +207,7 @@ export function emptyModel(session_id: string): Model {
     scroll: undefined,
     expanded: false,
     help: false,
+    help_row: 0,
     commands: [],
     notice: undefined,
     leaving: false,

@@ -4,7 +4,7 @@ import { exactLine } from "../../base/visible.ts";
 import { SKIP } from "../../protocol/person_question.ts";
 import { titleOf } from "./approvals.ts";
 import { arrange, type Size } from "./arrange.ts";
-import { HELP } from "./help.ts";
+import { helpText } from "./help.ts";
 import type { Layouts } from "./layout.ts";
 import { type Entry, type Model, shownEntries, shownLane } from "./model.ts";
 import type { regionSchema } from "./schemas.ts";
@@ -31,7 +31,7 @@ export function outline(model: Model, size: Size, layouts: Layouts): Region[] {
   const parts = arrange(model, size, layouts);
   const regions = [
     model.help
-      ? { role: "dialog", name: "help", text: [...HELP, ...model.commands].join("\n") }
+      ? { role: "dialog", name: "help", text: helpText(model).join("\n") }
       : transcriptRegion(model, windowOf(model, parts.view).entries),
   ];
   if (model.plan.length > 0) {
@@ -79,7 +79,7 @@ function approvalRegion(model: Model): Region {
     : [...read ? options : [["v", "show in full"]], [SKIP, "skip"]];
   return focusable(model, "approval", {
     role: "alertdialog",
-    name: titleOf(approval),
+    name: titleOf(model),
     text: about.lines.join("\n"),
     children: armed ? keys.map(([text, name]) => ({ role: "button", name, text })) : [],
   });

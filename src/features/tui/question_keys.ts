@@ -8,20 +8,30 @@ import type { Key } from "./keys.ts";
 import type { ApprovalView, Model } from "./model.ts";
 import type { Effect } from "./effect.ts";
 
-const ANSWERS: Record<string, Decision> = { y: "allow", a: "allow_always", n: "deny" };
+const ANSWERS: Record<string, Decision> = {
+  "1": "allow",
+  y: "allow",
+  "2": "allow_always",
+  a: "allow_always",
+  "3": "deny",
+  n: "deny",
+};
 
 /** The answers in their order for Up and Down. */
-const ANSWER_KEYS = Object.keys(ANSWERS);
+const ANSWER_KEYS = ["1", "2", "3"];
 
-/** Handles a key while a question has the focus. @returns undefined for a key of the message. */
+/** Handles a key while a question has the focus. @returns undefined for a key of the message */
 export function inQuestion(model: Model, key: Key): Effect[] | undefined {
   const [approval] = model.approvals;
   if (approval === undefined) return undefined;
   if (key.type !== "named") {
-    const typed = typedSoFar(approval);
-    const effects = key.type === "character" && approval.picked === undefined
-      ? pick(model, approval, key.text)
-      : undefined;
+    const { typed, picked } = approval;
+    const effects = beginDenial(model, approval, key) ??
+      (key.type !== "character"
+        ? undefined
+        : picked === undefined
+        ? pick(model, approval, key.text)
+        : goOn(model, approval, key.text));
     // A message that begins like an answer keeps its first letters.
     if (effects === undefined && takeBack(approval)) {
       model.input_answers = answeredBy(model);
@@ -33,7 +43,7 @@ export function inQuestion(model: Model, key: Key): Effect[] | undefined {
     case "enter":
       if (approval.picked !== undefined) return confirm(approval);
       if (approval.asked !== undefined || model.input.text !== "") return answerChosen(model);
-      model.notice = "y, n or a picks an answer, or Up and Down; Enter confirms it";
+      model.notice = "1, 2 or 3 picks an answer, or Up and Down; Enter confirms it";
       return [];
     case "backspace":
       return takeBack(approval) ? [] : undefined;
@@ -43,29 +53,26 @@ export function inQuestion(model: Model, key: Key): Effect[] | undefined {
   }
 }
 
-/** Returns the keys that have picked an answer or chosen a rule. */
-function typedSoFar({ picked, rule_chosen, question }: ApprovalView): string {
-  if (picked !== undefined) return picked.typed;
-  return rule_chosen === undefined ? "" : `${question.choices!.indexOf(rule_chosen) + 1}`;
-}
-
 /** Clears what was picked or chosen. @returns whether there was anything */
 export function takeBack(approval: ApprovalView | undefined): boolean {
   if (approval === undefined) return false;
   const { picked, rule_chosen } = approval;
   approval.picked = approval.rule_chosen = undefined;
+  approval.typed = "";
   return picked !== undefined || rule_chosen !== undefined;
 }
 
 /** Goes to the next answer, cyclically. @returns undefined while a message is being typed */
 function step(model: Model, approval: ApprovalView, by: 1 | -1): Effect[] | undefined {
   if (model.input.text !== "" || !approval.armed) return undefined;
-  const { asked, picked } = approval;
+  const { asked, picked, typed } = approval;
   if (asked?.multiple) return undefined;
   const keys = asked === undefined ? ANSWER_KEYS : asked.options.map((_, n) => `${n + 1}`);
-  const at = keys.indexOf(picked?.typed ?? "");
+  const at = asked === undefined
+    ? keys.findIndex((key) => ANSWERS[key] === picked?.decision)
+    : keys.indexOf(typed);
   const from = at < 0 && by < 0 ? 0 : at;
-  approval.picked = undefined;
+  takeBack(approval);
   return pick(model, approval, keys[(from + by + keys.length) % keys.length]);
 }
 
@@ -74,7 +81,7 @@ function confirm(approval: ApprovalView): Effect[] {
   const { approval_id, question, picked, asked, answered } = approval;
   if (answered) return [];
   approval.answered = true;
-  approval.picked = undefined;
+  takeBack(approval);
   const { decision, always, answer } = picked!;
   if (asked !== undefined) return [{ type: "answer", approval_id, answer, question }];
   return [{ type: "approve", approval_id, decision: decision!, question, ...always && { always } }];
@@ -84,35 +91,78 @@ function confirm(approval: ApprovalView): Effect[] {
 function pick(model: Model, approval: ApprovalView, char: string): Effect[] | undefined {
   if (approval.asked !== undefined) return choose(model, approval, char);
   if (char === "v") return showAll(model, approval);
-  const kept = keepRule(model, approval, char);
-  if (kept !== undefined) return kept;
-  const typed = char.toLowerCase();
-  const decision = ANSWERS[typed];
   // A key from before the question does not answer it.
-  if (decision === undefined || !approval.armed) return undefined;
+  if (!approval.armed) return undefined;
+  if (approval.rule_chosen !== undefined) return chooseRule(model, approval, char);
+  const decision = ANSWERS[char.toLowerCase()];
+  if (decision === undefined) return chooseRule(model, approval, char);
   if (approval.answered) return [];
   if (decision !== "deny" && !mayAllow(model, approval)) return [];
-  const words = { allow: "allow", deny: "deny", allow_always: `always allow ${approval.always}` };
-  approval.picked = { typed: char, words: words[decision], decision };
+  const words = {
+    allow: "allow",
+    deny: "deny",
+    allow_always: `always allow ${approval.always}`,
+  };
+  approval.typed = char;
+  approval.picked = { words: words[decision], decision };
   return [];
 }
 
-/** A number chooses a rule, then a letter its scope. @returns undefined for other keys */
-function keepRule(model: Model, approval: ApprovalView, char: string): Effect[] | undefined {
-  const { question, rule_chosen, armed, answered } = approval;
-  const choice = /^[1-9]$/.test(char) ? question.choices?.[Number(char) - 1] : undefined;
-  const found = RULE_SCOPES.find(({ key }) => key === char.toLowerCase());
-  if (!armed || choice === undefined && (rule_chosen === undefined || found === undefined)) {
+/** Begins what to do instead, with a letter or pasted text after `3`. @returns undefined otherwise */
+function beginDenial(
+  model: Model,
+  approval: ApprovalView,
+  key: Exclude<Key, { type: "named" }>,
+): Effect[] | undefined {
+  const { typed, picked, approval_id } = approval;
+  const begins = key.type === "paste" || /^\p{L}$/u.test(key.text);
+  if (typed !== "3" || picked?.decision !== "deny" || !begins) return undefined;
+  takeBack(approval);
+  model.input_answers = approval_id;
+  model.input_denies = true;
+  model.focus = "input";
+  insert(model.input, key.text);
+  return [];
+}
+
+/** Handles a key after one that has picked an answer. @returns undefined for other keys */
+function goOn(model: Model, approval: ApprovalView, char: string): Effect[] | undefined {
+  const { picked, typed, question, asked } = approval;
+  if (asked !== undefined || picked!.always !== undefined || picked!.decision === "deny") {
     return undefined;
   }
+  const is_always = picked!.decision === "allow_always";
+  if (is_always && ruleAt(question, char) !== undefined) return chooseRule(model, approval, char);
+  const first = ruleAt(question, typed);
+  if (first === undefined || scopeAt(char) === undefined) return undefined;
+  approval.picked = undefined;
+  approval.rule_chosen = first;
+  return chooseRule(model, approval, char);
+}
+
+function ruleAt({ choices }: ApprovalView["question"], char: string): string | undefined {
+  return /^[1-9]$/.test(char) ? choices?.[Number(char) - 1] : undefined;
+}
+
+function scopeAt(char: string) {
+  return RULE_SCOPES.find(({ key }) => key === char.toLowerCase());
+}
+
+/** A number chooses a rule, then a letter its scope. @returns undefined for other keys */
+function chooseRule(model: Model, approval: ApprovalView, char: string): Effect[] | undefined {
+  const { question, rule_chosen, answered } = approval;
+  const choice = ruleAt(question, char);
+  const found = scopeAt(char);
+  if (choice === undefined && (rule_chosen === undefined || found === undefined)) return undefined;
   if (answered || !mayAllow(model, approval)) return [];
+  approval.typed += char;
   if (choice !== undefined) {
+    approval.picked = undefined;
     approval.rule_chosen = choice;
     return [];
   }
   const { scope, words } = found!;
   approval.picked = {
-    typed: typedSoFar(approval) + char,
     words: `always allow ${choiceText(question, rule_chosen!)}, ${words}`,
     decision: "allow_always",
     always: { rule: rule_chosen!, scope },
@@ -139,14 +189,16 @@ function choose(model: Model, approval: ApprovalView, char: string): Effect[] | 
   if (approval.answered) return [];
   if (model.input.text !== "") return undefined;
   if (char === SKIP) {
-    approval.picked = { typed: char, words: "skip the question" };
+    approval.typed = char;
+    approval.picked = { words: "skip the question" };
     return [];
   }
   if (!mayAllow(model, approval)) return [];
   const at = Number(char) - 1;
   if (!multiple) {
     const { label } = options[at];
-    approval.picked = { typed: char, words: exactLine(label), answer: { chosen: [label] } };
+    approval.typed = char;
+    approval.picked = { words: exactLine(label), answer: { chosen: [label] } };
     return [];
   }
   approval.chosen = approval.chosen.includes(at)
@@ -192,6 +244,7 @@ export function answerTyped(model: Model, text: string): Effect[] | undefined {
   }
   if (approval?.approval_id !== input_answers || approval.answered) {
     model.input_answers = undefined;
+    model.input_denies = false;
     model.notice = "the question is gone; Enter sends this as a message";
     return [];
   }
@@ -202,13 +255,24 @@ export function answerTyped(model: Model, text: string): Effect[] | undefined {
   return answerWith(model, approval, { chosen, text });
 }
 
+/** Goes back from a message that says what to do instead. @returns whether it was one */
+export function takeBackDenial(model: Model): boolean {
+  if (!model.input_denies) return false;
+  model.input_denies = false;
+  model.input_answers = undefined;
+  clear(model.input);
+  model.focus = "approval";
+  return true;
+}
+
 /** The words that answer as their first letters do. */
 const WORDS: Record<string, string> = { yes: "y", no: "n", always: "a" };
 
 /** Answers by a whole typed word. @returns undefined for a message */
 function answerWord(model: Model, approval: ApprovalView, text: string): Effect[] | undefined {
   model.input_answers = undefined;
-  const message = saidWithNo(text);
+  const message = model.input_denies ? text : saidWithNo(text);
+  model.input_denies = false;
   if (message !== undefined && !approval.answered) {
     clear(model.input);
     approval.answered = true;
@@ -219,6 +283,7 @@ function answerWord(model: Model, approval: ApprovalView, text: string): Effect[
   if (char === undefined || approval.answered) return undefined;
   clear(model.input);
   model.focus = "approval";
+  takeBack(approval);
   pick(model, approval, char);
   return approval.picked === undefined ? [] : confirm(approval);
 }

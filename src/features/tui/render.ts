@@ -1,10 +1,8 @@
 /** Draws the model: lines for every row of the screen, none wider than it. */
-import { choiceText, RULE_SCOPES } from "../../session/question.ts";
-import { hintOf, SKIP } from "../../protocol/person_question.ts";
 import { laneEnded } from "../../session/state_steps.ts";
 import { titleOf } from "./approvals.ts";
-import { APPROVAL_FRAME, arrange, type Arrangement, type Size } from "./arrange.ts";
-import { HELP } from "./help.ts";
+import { arrange, type Arrangement, type Size } from "./arrange.ts";
+import { helpRows } from "./help.ts";
 import type { Layouts } from "./layout.ts";
 import { type LaneView, type Model, shownLane } from "./model.ts";
 import { type Window, windowOf } from "./scroll.ts";
@@ -22,9 +20,11 @@ export interface Screen {
 export function showsQuestion(model: Model, size: Size, layouts: Layouts): boolean {
   const [approval] = model.approvals;
   if (approval === undefined || model.help) return false;
-  const { approval: height, view } = arrange(model, size, layouts);
+  // With the answers that are there once it counts as read.
+  const read = { ...model, approvals: [{ ...approval, read: true }, ...model.approvals.slice(1)] };
+  const { approval: rows, view } = arrange(read, size, layouts);
   if (model.approval_shown) return view.height > 0 && windowOf(model, view).at_end;
-  return layouts.rows(approval.about, view).length <= height - APPROVAL_FRAME;
+  return layouts.rows(approval.about, view).length <= rows.about;
 }
 
 /** Draws the whole screen. */
@@ -52,16 +52,21 @@ export function render(model: Model, size: Size, layouts: Layouts): Screen {
   };
 }
 
-function helpWindow({ commands }: Model, { view }: Arrangement): Window {
-  const rows = [...HELP, ...commands].slice(0, view.height).map((text) => line(text));
-  return { rows, entries: [], at_end: true };
+function helpWindow(model: Model, { view: { cols, height } }: Arrangement): Window {
+  const rows = helpRows(model, cols);
+  const from = Math.max(Math.min(model.help_row, rows.length - height), 0);
+  return {
+    rows: rows.slice(from, from + height),
+    entries: [],
+    at_end: from + height >= rows.length,
+  };
 }
 
 function titleLines(model: Model, parts: Arrangement): Line[] {
   if (parts.title === 0) return [];
   const lane = shownLane(model);
   const text = model.help
-    ? "help · press any key to close"
+    ? "help · Up, Down, PgDn scroll · another key closes"
     : model.approval_shown
     ? "full request · v closes it"
     : `Esc goes back · lane ${lane?.status} · ${lane?.label}`;
@@ -87,77 +92,23 @@ function planLines({ plan }: Model, { plan: height }: Arrangement): Line[] {
   );
 }
 
-function approvalLines(model: Model, { approval: height, view }: Arrangement): Line[] {
+function approvalLines(model: Model, { approval: rows, view }: Arrangement): Line[] {
   const [approval] = model.approvals;
-  if (approval === undefined || height === 0) return [];
-  const count = model.approvals.length > 1 ? ` (1 of ${model.approvals.length})` : "";
-  const about = view.layouts.rows(approval.about, view);
-  const room = height - APPROVAL_FRAME;
+  if (approval === undefined || rows.height === 0) return [];
   // If there is no room for both, the text matters more than the question.
-  const asked = room > 0 ? `${titleOf(approval)}${count}` : approval.about.lines[0];
-  const question = line(`? ${asked}`, "yellow");
-  if (room < 0) return [question];
-  const shown = about.length <= room ? about : [
-    ...about.slice(0, Math.max(room - 1, 0)),
-    line(`… ${about.length - Math.max(room - 1, 0)} more lines: v shows them`, "yellow"),
-  ].slice(-room);
-  return [question, ...room === 0 ? [] : shown, answersLine(model)];
+  const alone = rows.about === 0 && !model.approval_shown;
+  const question = line(`? ${alone ? approval.about.lines[0] : titleOf(model)}`, "yellow");
+  if (rows.height <= 1) return [question];
+  const about = model.approval_shown ? [] : view.layouts.rows(approval.about, view);
+  return [question, ...shownPart(about, rows.about), ...rows.answers].slice(0, rows.height);
 }
 
-function answersLine(model: Model): Line {
-  const [approval] = model.approvals;
-  const { asked, chosen, rule_chosen, picked, armed, answered, read, left_out, always, question } =
-    approval;
-  if (answered) return line("  answered", "dim");
-  if (asked?.free_text && model.input_answers !== undefined) {
-    return line("  Enter answers with what you type", "bold");
-  }
-  if (model.focus !== "approval") return line("  Tab to answer", "dim");
-  if (picked !== undefined) {
-    return [
-      { text: `  ${picked.words}`, style: "bold" },
-      { text: "  Enter confirms, Esc takes it back", style: "plain" },
-    ];
-  }
-  const style: Style = armed ? "bold" : "dim";
-  const deny: Line = [{ text: armed ? "  n" : "  …", style }, { text: " deny  ", style: "plain" }];
-  if (left_out > 0 && asked === undefined) {
-    return [...deny, { text: `${left_out} more characters: open the web app`, style }];
-  }
-  if (!read && asked === undefined) {
-    const how = model.approval_shown ? "PgDn to its end" : "v";
-    return [...deny, { text: how, style }, { text: " shows all of it first", style: "plain" }];
-  }
-  if (asked !== undefined) {
-    const numbers = chosen.map((at) => at + 1).join(", ");
-    const how = read ? hintOf(asked) : `v shows all of it first, or ${SKIP} to skip`;
-    return line(
-      armed ? `  ${numbers === "" ? how : `${numbers} chosen; Enter answers`}` : "  …",
-      style,
-    );
-  }
-  if (rule_chosen !== undefined) {
-    const where = RULE_SCOPES.flatMap(({ key, words }): Line => [
-      { text: `  ${key}`, style },
-      { text: ` ${words}`, style: "plain" },
-    ]);
-    return [...where, { text: `  always ${choiceText(question, rule_chosen)}`, style: "plain" }];
-  }
-  const count = question.choices?.length ?? 0;
-  const more: Line = count === 0
-    ? []
-    : [{ text: `  1-${count}`, style }, { text: " other rules", style: "plain" }];
-  return [
-    { text: armed ? "  y" : "  …", style },
-    { text: " allow  ", style: "plain" },
-    { text: "n", style },
-    { text: " deny  ", style: "plain" },
-    { text: "n, TEXT", style },
-    { text: " deny and say  ", style: "plain" },
-    { text: "a", style },
-    { text: ` always allow ${always}`, style: "plain" },
-    ...more,
-  ];
+/** The first rows of a question's text, and how many more there are. */
+function shownPart(about: readonly Line[], room: number): readonly Line[] {
+  if (about.length <= room) return about;
+  const shown = Math.max(room - 1, 0);
+  const more = line(`… ${about.length - shown} more lines: v shows them`, "yellow");
+  return [...about.slice(0, shown), more].slice(-room || Infinity);
 }
 
 const MARKS: Record<LaneView["status"], [string, Style]> = {

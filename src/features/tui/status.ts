@@ -24,7 +24,7 @@ export function activity(model: Model): { text: string; style: Style } {
 
 const HINTS: Record<Model["focus"], string> = {
   input: "? help",
-  approval: "y, n or a, then Enter",
+  approval: "1, 2 or 3, then Enter",
   lanes: "Enter shows, k kills, Esc back",
   transcript: "arrows scroll, Esc back",
 };

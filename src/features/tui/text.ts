@@ -4,12 +4,24 @@ import wrapAnsi from "wrap-ansi";
 import { visible, visibleLine } from "../../base/visible.ts";
 
 /** How a piece of text looks; without colour all look alike. */
-export type Style = "plain" | "dim" | "bold" | "cyan" | "green" | "red" | "yellow";
+export type Style =
+  | "plain"
+  | "bold"
+  | "cyan"
+  | "dim"
+  | "green"
+  | "italic"
+  | "magenta"
+  | "red"
+  | "underline"
+  | "yellow";
 
 /** A piece of a line in one style, without control characters. */
 export interface Span {
   text: string;
   style: Style;
+  /** Where it leads, as printable ASCII. */
+  href?: string;
 }
 
 /** One line of the screen, without its line break. */
@@ -90,12 +102,34 @@ export function cutLine(line: Line, cols: number): Line {
   if (width(lineText(line)) <= cols) return line;
   const out: Span[] = [];
   let left = cols;
-  for (const { text, style } of line) {
+  for (const span of line) {
+    const { text } = span;
     const fits = width(text) < left;
     const kept = fits ? text : cut(`${text} `, left);
-    if (kept !== "") out.push({ text: kept, style });
+    if (kept !== "") out.push({ ...span, text: kept });
     left -= width(kept);
     if (!fits) break;
   }
   return out;
+}
+
+/** Breaks a line into rows, keeping the styles; a blank at which it is broken is left out. */
+export function wrapLine(spans: Line, cols: number): Line[] {
+  let at = 0;
+  return wrap(lineText(spans), Math.max(cols, 1)).map((row, n) => {
+    const blank = n > 0 && row.length > 1 && row.startsWith(" ") ? 1 : 0;
+    const part = partOf(spans, at + blank, at + row.length);
+    at += row.length;
+    return part;
+  });
+}
+
+/** The spans of a line between two offsets. */
+function partOf(spans: Line, from: number, to: number): Line {
+  let at = 0;
+  return spans.flatMap((span) => {
+    const text = span.text.slice(Math.max(from - at, 0), Math.max(to - at, 0));
+    at += span.text.length;
+    return text === "" ? [] : [{ ...span, text }];
+  });
 }

@@ -247,7 +247,9 @@ Deno.test("an event that was seen already changes nothing", () => {
 });
 
 Deno.test("a question shows every argument, text of several lines as it is", () => {
-  const model = fold(emptyModel(ID), [["approval.requested", {
+  const model = emptyModel(ID);
+  model.session.workdir = "/work/project";
+  fold(model, [["approval.requested", {
     approval_id: "a",
     lane_id: "main",
     call_id: "c",
@@ -258,13 +260,14 @@ Deno.test("a question shows every argument, text of several lines as it is", () 
   }]]);
   assertEquals(model.approvals[0].about.lines, [
     "write a.txt",
-    "path: a.txt",
+    "in /work/project",
     "content:",
-    "    one",
-    "    \\u{1b}[2Jpath: b.txt",
-    "    ",
+    "  │ one",
+    "  │ \\u{1b}[2Jpath: b.txt",
+    "  │ ",
     "mode: 3",
-    "x\\ny: [1]",
+    "x\\ny:",
+    "  1: 1",
   ]);
 });
 

@@ -116,6 +116,8 @@ export const fileChangeSchema = () =>
     before: z.string().optional()
       .describe("Absent where the file is new, or what it was is not known"),
     after: z.string(),
+    line: z.int().optional()
+      .describe("Number of the first line of `before` in the file, where it is a part of it"),
     deleted: z.literal(true).optional().describe("Present where the call deletes the file"),
   });
 

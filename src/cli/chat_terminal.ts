@@ -45,6 +45,10 @@ export async function converseInTerminal(
       else if (effect === "redraw") painter.forget();
       else terminal.suspend();
     },
+    async onExport(command, call) {
+      const { runExport } = await import("./session_file.ts");
+      return await runExport(command, session_id, call);
+    },
   });
   const terminal: Terminal = new Terminal({
     onKey: (key) => void client.perform(tui.press(key)),
@@ -63,6 +67,13 @@ export async function converseInTerminal(
       memory.used();
     },
   });
+  // Without colours Markdown stays as it was written: its marks say what it means.
+  if (wantsColour(Deno.stdout)) {
+    void import("../features/tui/markdown_rows.ts").then(({ layMarkdown }) => {
+      tui.useMarkdown(layMarkdown);
+      painter.request();
+    });
+  }
 
   let rpc = first;
   const talk = async (): Promise<never> => {

@@ -88,10 +88,12 @@ export class Painter {
   }
 }
 
-/** Returns a line with its styles, without control characters. */
+/** Returns a line with its styles and links (OSC 8), without other control characters. */
 export function encode(line: Line, paint: Paint): string {
-  return line.map(({ text, style }) => {
+  return line.map(({ text, style, href }) => {
     const safe = text.replace(CONTROL, "\ufffd");
-    return style === "plain" ? safe : paint[style](safe);
+    const styled = style === "plain" ? safe : paint[style](safe);
+    if (href === undefined) return styled;
+    return `\x1b]8;;${href.replace(CONTROL, "")}\x1b\\${styled}\x1b]8;;\x1b\\`;
   }).join("");
 }

@@ -259,6 +259,43 @@ Deno.test({
 });
 
 Deno.test({
+  name: "an answer in Markdown is drawn while it comes; without colours it stays as written",
+  ignore,
+  async fn() {
+    const text = "# Result\n\nSome **bold** words and a [link](https://example.com/a).\n\n" +
+      "- one\n- two\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n\n```ts\nconst x = 1;\n```\n\nThe end.";
+    const pieces = text.match(/[^]{1,7}/g)!;
+    await using scenario = await Scenario.begin([
+      { text: pieces, pace_ms: 10 },
+      { text: pieces, pace_ms: 10 },
+    ]);
+    const { place, session_id } = scenario;
+    const bytes = join(place.dir, "bytes");
+    {
+      await using terminal = await openChat(place, session_id);
+      await terminal.record(bytes);
+      await terminal.line("go");
+      const screen = await terminal.shows(/The end\.[^]*● ready/);
+      for (const part of ["  Result\n", "Some bold words and a link (https://example.com/a)."]) {
+        assertStringIncludes(screen, part);
+      }
+      assertStringIncludes(
+        screen,
+        "  • one\n  • two\n\n  a │ b\n  ──┼──\n  1 │ 2\n\n    const x = 1;",
+      );
+      await terminal.press("C-d");
+      await terminal.shows("The session continues");
+    }
+    assertStringIncludes(Deno.readTextFileSync(bytes), "\x1b]8;;https://example.com/a\x1b\\");
+    await using terminal = await openChat(place, session_id, { env: { NO_COLOR: "1" }, rows: 40 });
+    await terminal.line("again");
+    const screen = await terminal.shows(/again[^]*The end\.[^]*● ready/);
+    assertStringIncludes(screen, "Some **bold** words and a [link](https://example.com/a).");
+    assertStringIncludes(screen, "| --- | --- |");
+  },
+});
+
+Deno.test({
   name: "TERM=dumb and --json go line by line, without taking the screen",
   ignore,
   async fn() {

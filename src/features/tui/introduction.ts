@@ -1,7 +1,8 @@
 import { HELP } from "../../models/toolbelt.ts";
 import { clean } from "./text.ts";
 
-const TOOLBELT = "builtin/toolbelt";
+/** A model that answers with the outputs of tools. */
+export const TOOLBELT = "builtin/toolbelt";
 
 /**
  * Returns what a new session shows first: without a model, what the builtin one can do.

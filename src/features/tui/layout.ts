@@ -17,6 +17,20 @@ export interface LayoutOptions {
   expanded: boolean;
 }
 
+/** What {@linkcode LayMarkdown} returns. */
+export interface LaidMarkdown {
+  rows: Line[];
+  /** Rows, and lines of the text, that stay as they are when the text grows. */
+  final_rows: number;
+  final_lines: number;
+}
+
+/** Lays out Markdown that may grow; `begins` if nothing stands above it. */
+export type LayMarkdown = (text: string, cols: number, begins: boolean) => LaidMarkdown;
+
+/** A longer block is laid out line by line: its layout would take too long at each piece of text. */
+const BLOCK_MAX = 16 * 1024;
+
 interface Laid extends LayoutOptions {
   epoch: number;
   rows: Line[];
@@ -31,10 +45,21 @@ interface Laid extends LayoutOptions {
   /** Whether `rest` begins the line. */
   begins: boolean;
   markdown: MarkdownState;
+  /** Whether its blocks are laid out; otherwise its lines are. */
+  in_blocks: boolean;
+  /** Code units of the entry at the last layout of its blocks. */
+  size: number;
 }
 
 export class Layouts {
-  readonly #laid = new WeakMap<Entry, Laid>();
+  #laid = new WeakMap<Entry, Laid>();
+  #markdown: LayMarkdown | undefined;
+
+  /** Lays out answers as Markdown from now on. */
+  useMarkdown(lay: LayMarkdown): void {
+    this.#markdown = lay;
+    this.#laid = new WeakMap();
+  }
 
   /** The rows of an entry; the array is valid until the next call with this entry. */
   rows(entry: Entry, options: LayoutOptions): readonly Line[] {
@@ -45,9 +70,11 @@ export class Layouts {
       laid.expanded !== expanded
     ) {
       laid = entry.kind === "call" ? callRows(entry, options) : begin(entry, options);
+      laid.in_blocks = entry.kind === "assistant" && !entry.plain && this.#markdown !== undefined;
       this.#laid.set(entry, laid);
     }
-    if (entry.kind !== "call") grow(laid, entry);
+    if (laid.in_blocks) growBlocks(laid, entry, this.#markdown!);
+    if (entry.kind !== "call" && !laid.in_blocks) grow(laid, entry);
     return laid.rows;
   }
 }
@@ -61,7 +88,7 @@ const GUTTERS: Record<Entry["kind"], readonly [string, string]> = {
   note: ["· ", "  "],
   problem: ["! ", "  "],
   lane: ["", ""],
-  approval: ["  ", "  "],
+  approval: ["  ", "↳ "],
 };
 const STYLES: Record<Entry["kind"], Style> = {
   user: "bold",
@@ -98,7 +125,29 @@ function begin(entry: Entry, options: LayoutOptions): Laid {
     rest: "",
     begins: true,
     markdown: markdownStart(),
+    in_blocks: false,
+    size: -1,
   };
+}
+
+/** Lays out the blocks that are not final. */
+function growBlocks(laid: Laid, entry: Entry, lay: LayMarkdown): void {
+  if (laid.size === entry.size) return;
+  laid.size = entry.size;
+  laid.rows.length -= laid.open_rows;
+  const text = entry.lines.slice(laid.line).join("\n").normalize();
+  const inner = Math.max(laid.cols - width(gutter(entry, true, laid.cols)), 1);
+  const { rows, final_rows, final_lines } = lay(text, inner, laid.rows.length === 0);
+  laid.line += final_lines;
+  const rest = entry.lines.slice(laid.line).reduce((sum, it) => sum + it.length + 1, 0);
+  laid.in_blocks = rest <= BLOCK_MAX;
+  const kept = laid.in_blocks ? rows : rows.slice(0, final_rows);
+  for (const row of kept) {
+    const before = gutter(entry, laid.rows.length === 0, laid.cols);
+    laid.rows.push(before === "" ? row : [{ text: before, style: "plain" }, ...row]);
+  }
+  laid.open_rows = kept.length - final_rows;
+  if (!laid.in_blocks && laid.rows.length > 0) laid.rows.push([]);
 }
 
 function grow(laid: Laid, entry: Entry): void {
@@ -145,8 +194,9 @@ function styled(laid: Laid, entry: Entry, row: string, markdown: MarkdownState):
   const shown = laid.begins ? row : row.replace(/^ /, "");
   const body = entry.kind === "assistant"
     ? styleRow(shown, markdown, laid.begins)
-    : line(shown, pending ? "dim" : STYLES[entry.kind]);
-  const before = gutter(entry, first, laid.cols);
+    : line(shown, pending ? "dim" : entry.styles?.[laid.line] ?? STYLES[entry.kind]);
+  // A long line of a question must not look like several.
+  const before = gutter(entry, entry.kind === "approval" ? laid.begins : first, laid.cols);
   return before === "" ? body : [{ text: before, style: STYLES[entry.kind] }, ...body];
 }
 

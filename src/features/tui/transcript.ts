@@ -15,6 +15,7 @@ import {
 import { ViewList } from "../../session/view_list.ts";
 import { editLines, settledText, thoughtText } from "../../session/view_text.ts";
 import { addEntry, growEntry, removeEntry } from "./entries.ts";
+import { TOOLBELT } from "./introduction.ts";
 import type { Entry, Model } from "./model.ts";
 import { clean, cleanLine, limited } from "./text.ts";
 
@@ -111,7 +112,9 @@ export class Transcript {
     if (entry !== undefined) return growEntry(entry, clean(shown, entry.lines.at(-1)));
     const begun = clean(withNames(item.text, this.#named)).replace(/^\n+/, "");
     const kind = item.kind === "text" ? "assistant" : "thought";
-    if (begun !== "") this.#entries.set(item, addEntry(this.#model, kind, begun));
+    if (begun === "") return;
+    const plain = this.#model.session.model === TOOLBELT;
+    this.#entries.set(item, addEntry(this.#model, kind, begun, plain ? { plain } : {}));
   }
 
   #noteText({ text }: NoteItem): string {

@@ -13,7 +13,7 @@ import { introduction } from "./introduction.ts";
 import { clear, insert } from "./input.ts";
 import type { Key } from "./keys.ts";
 import { applyToLanes, laneView, loadBefore } from "./lanes.ts";
-import { Layouts } from "./layout.ts";
+import { type LayMarkdown, Layouts } from "./layout.ts";
 import { emptyModel, type Model } from "./model.ts";
 import { outline } from "./outline.ts";
 import type { Effect } from "./effect.ts";
@@ -73,6 +73,11 @@ export class Tui {
     this.#transcript = new Transcript(this.model, named);
     this.#newId = newId;
     this.#size = size;
+  }
+
+  /** Lays out answers as Markdown from now on. */
+  useMarkdown(lay: LayMarkdown): void {
+    this.#layouts.useMarkdown(lay);
   }
 
   get size(): Size {

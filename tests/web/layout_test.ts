@@ -24,7 +24,7 @@ async function style(page: Page, selector: string, property: string): Promise<st
 }
 
 Deno.test({
-  name: "text has the size that the browser is set to, and code is no smaller than 12 pixels",
+  name: "text has the size that the browser is set to: 15 pixels by default, and code 13",
   ignore: no_browser,
   async fn() {
     await using it = await Scenario.begin([{
@@ -41,10 +41,10 @@ Deno.test({
       await style(page, ".tool-output", "fontSize"),
       await style(page, "figure.code code", "fontSize"),
     ];
-    assertEquals(await sizes(), ["16px", "14px", "12px", "13px"]);
+    assertEquals(await sizes(), ["16px", "15px", "13px", "13px"]);
     // As in the settings of a browser.
     await page.addStyleTag({ content: "html { font-size: 24px }" });
-    assertEquals(await sizes(), ["24px", "21px", "18px", "19.5px"]);
+    assertEquals(await sizes(), ["24px", "22.5px", "19.5px", "19.5px"]);
   },
 });
 

@@ -66,7 +66,7 @@ Deno.test({
     await press("Control+Enter");
     await page.getByRole("button", { name: "Allow", exact: true }).waitFor();
     await app.focusKept();
-    await tabTo(/^Allow$/);
+    await tabTo(/^Allow\b/);
     await press("Enter");
     await page.getByRole("group", { name: "Output of run_command" }).getByText("one").waitFor();
     await page.getByText("exit 0").waitFor();
@@ -79,7 +79,7 @@ Deno.test({
     await page.keyboard.type("run echo two");
     await press("Control+Enter");
     await page.getByRole("button", { name: "Deny" }).waitFor();
-    await tabTo(/^Deny$/);
+    await tabTo(/^Deny\b/);
     await press("Enter");
     await page.getByText("denied · failed").waitFor();
     await app.focusKept();
@@ -171,7 +171,8 @@ Deno.test({
     await page.getByRole("group", { name: "Change of a.txt" }).getByText("new").waitFor();
     await page.getByText("Needs approval").first().waitFor();
     assertEquals((await get()).pending_approvals.length, 1);
-    await page.getByRole("button", { name: "Always", exact: true }).click();
+    await page.getByRole("button", { name: "Always…", exact: true }).click();
+    await page.getByRole("button", { name: "Allow always", exact: true }).click();
     await page.getByRole("log").getByText("Mended.").waitFor();
     assertEquals(Deno.readTextFileSync(join(it.workdir, "a.txt")), "new\n");
     assertEquals((await get()).pending_approvals, []);
@@ -191,10 +192,9 @@ Deno.test({
     await page.getByLabel("Message", { exact: true }).fill("take long");
     await page.keyboard.press("Control+Enter");
     // A rule may be kept for more than this session.
-    await page.getByLabel("What to allow always").selectOption({
-      label: "exactly this command, this directory",
-    });
-    await page.getByRole("button", { name: "Always", exact: true }).click();
+    await page.getByRole("button", { name: "Always…", exact: true }).click();
+    await page.getByLabel("exactly this command, this directory").check();
+    await page.getByRole("button", { name: "Allow always", exact: true }).click();
     await page.getByRole("button", { name: "Lanes", exact: true }).click();
     const { rules: [rule] } = await it.client.rpc.call("permissions.list");
     assertEquals([rule.scope, rule.directory], ["directory", it.workdir]);

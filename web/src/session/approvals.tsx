@@ -1,22 +1,24 @@
 import { useSignal } from "@preact/signals";
 import type { RefObject } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { exactLine } from "../../../src/base/visible.ts";
 import { askedOf, type PersonAnswer } from "../../../src/protocol/person_question.ts";
 import { alwaysText, choiceText, RULE_SCOPES, shownDigest } from "../../../src/session/question.ts";
-import type { Announcer } from "../announcer.ts";
 import { useApp } from "../app.ts";
 import type { PendingApproval } from "../../../src/session/session_state.ts";
-import { RpcError } from "../rpc/api.ts";
+import { type Params, RpcError } from "../rpc/api.ts";
 import { Boundary } from "../ui/boundary.tsx";
 import { Button } from "../ui/button.tsx";
-import { Icon } from "../ui/icon.tsx";
+import { Actions, AskedText, Head, Key } from "./approval_parts.tsx";
+import { aboutQuestion } from "./asked_about.ts";
 import { PersonQuestion } from "./person_question.tsx";
 import { QuestionBody, Words } from "./question.tsx";
 import type { SessionStore } from "./store.ts";
 import { type Held, useArmed, useHeld } from "./use_armed.ts";
+import { useKeys } from "./use_keys.ts";
 
-type Decision = "allow" | "allow_always" | "deny";
+type Approve = Params<"session.approve">;
+type Decision = Approve["decision"];
 
 interface ApprovalsProps {
   store: SessionStore;
@@ -24,38 +26,78 @@ interface ApprovalsProps {
   onNone(): void;
 }
 
-/** What the session waits for a person to decide. */
+/** What the session waits for a person to decide: a list where it is more than one, one of it open. */
 export function Approvals({ store, onNone }: ApprovalsProps) {
   const { announcer } = useApp();
   const pending = store.state.pending_approvals;
   const focused = useRef(false);
   const section = useRef<HTMLElement>(null);
-  const first = pending[0];
-  const asked = pending.map(({ approval_id }) => approval_id).join();
+  /** The one that the person opened; by default the first is open. */
+  const chosen = useSignal("");
+  /** What became of an answer that came too late. */
+  const late = useSignal("");
+  const at = Math.max(0, pending.findIndex((it) => it.approval_id === chosen.value));
+  const open = pending[at];
+  const asked = [open, ...pending].map((it) => it?.approval_id).join();
   const held = useHeld();
   useEffect(() => {
-    const head = first && (askedOf(first) ? "The model asks" : "Approval needed");
-    if (first) announcer.say(`${head}: ${exactLine(first.reason)}`);
+    const head = open && (askedOf(open) ? "The model asks" : "Approval needed");
+    if (open) announcer.say(`${head}: ${exactLine(open.reason)}`);
     if (!focused.current) return;
     // The button that was pressed is gone: the focus goes on.
     focused.current = false;
-    if (first) section.current?.querySelector("button")?.focus();
-    else onNone();
-  }, [first?.approval_id]);
-  if (pending.length === 0) return null;
+    if (open) {
+      section.current?.querySelector<HTMLElement>(".approval:not([hidden]) .approval-text")?.focus();
+    } else onNone();
+  }, [open?.approval_id]);
+  /** Waits for the daemon to take an answer. Somebody who was faster is nothing that went wrong. */
+  const answer = async (call: () => Promise<unknown>) => {
+    focused.current = true;
+    late.value = "";
+    try {
+      await call();
+    } catch (error) {
+      if (!(error instanceof RpcError) || error.reason !== "already_answered") throw error;
+      late.value = error.message;
+      announcer.say(error.message);
+    }
+  };
+  if (open === undefined && late.value === "") return null;
   return (
-    // It scrolls: by keyboard, too.
-    <section ref={section} class="approvals" aria-label="Approvals" tabIndex={0}>
-      {pending.map((approval) => {
+    <section ref={section} class="approvals" aria-label="Approvals">
+      {late.value !== "" && (
+        <p class="approval-late">
+          <span>{late}</span>
+          <Button label="Dismiss" icon="close" tone="quiet" onClick={() => late.value = ""} />
+        </p>
+      )}
+      {pending.length > 1 && (
+        <ol class="approval-list" aria-label="Pending questions">
+          {pending.map((it, n) => (
+            <li key={it.approval_id}>
+              <button
+                type="button"
+                aria-current={n === at || undefined}
+                onClick={() => chosen.value = it.approval_id}
+              >
+                <span>{n + 1}</span>
+                <span class="clip">{exactLine(askedOf(it)?.question ?? it.reason)}</span>
+              </button>
+            </li>
+          ))}
+        </ol>
+      )}
+      {pending.map((approval, n) => {
         const Part = askedOf(approval) === undefined ? Approval : Question;
         return (
           <Part
             key={approval.approval_id}
             approval={approval}
             store={store}
-            asked={asked}
+            asked={n === at ? asked : undefined}
+            count={pending.length > 1 ? `${n + 1} of ${pending.length}` : undefined}
             held={held}
-            onDecide={() => focused.current = true}
+            onAnswer={answer}
           />
         );
       })}
@@ -66,14 +108,20 @@ export function Approvals({ store, onNone }: ApprovalsProps) {
 interface ApprovalProps {
   approval: PendingApproval;
   store: SessionStore;
-  /** Names what is asked, in its order. */
-  asked: string;
+  /** Names what is asked, this one first; undefined while another one is open. */
+  asked: string | undefined;
+  /** Which one of how many. */
+  count: string | undefined;
   held: Held;
-  onDecide(): void;
+  onAnswer(call: () => Promise<unknown>): Promise<void>;
 }
 
-function Approval({ approval, store, asked, held, onDecide }: ApprovalProps) {
-  const { client, announcer } = useApp();
+/** What gets the focus of a form: the choice that is made, or the field. */
+const FIRST = "input:checked, input:not([type])";
+
+function Approval({ approval, store, asked, count, held, onAnswer }: ApprovalProps) {
+  const app = useApp();
+  const { client } = app;
   const drawn = useSignal(false);
   const [begun, begin] = useSeen(true);
   const [ended, end] = useSeen(drawn.value);
@@ -82,144 +130,180 @@ function Approval({ approval, store, asked, held, onDecide }: ApprovalProps) {
   const allowable = useArmed(read ? asked : undefined, held);
   const { approval_id, reason } = approval;
   const named = { session_id: store.id, approval_id };
-  /** What the last button would keep; empty for what `always` means without a choice. */
-  const chosen = useSignal("");
-  /** Whether the person is writing what to do instead. */
-  const says = useSignal(false);
+  /** What the person is about to say more: which rule to keep, or what to do instead. */
+  const more = useSignal<"rule" | "words" | undefined>(undefined);
+  const turn = (to: "rule" | "words") => more.value = more.value === to ? undefined : to;
+  /** The rule that would be kept; the first is what `always` means without a choice. */
+  const chosen = useSignal(0);
   const message = useSignal("");
-  const saying = useRef<HTMLInputElement>(null);
-  useEffect(() => saying.current?.focus(), [says.value]);
-  const rules = (approval.choices ?? []).flatMap((rule) =>
-    RULE_SCOPES.map(({ scope, words }) => ({
-      always: { rule, scope },
-      text: `${choiceText(approval, rule)}, ${words}`,
-    }))
-  );
-  const decide = async (decision: Decision) => {
-    onDecide();
-    const shown = await shownDigest(approval);
-    const always = decision === "allow_always"
-      ? rules[Number(chosen.value || NaN)]?.always
-      : undefined;
-    const text = decision === "deny" && says.value ? message.value.trim() : "";
-    const more = { always, ...(text !== "" && { message: text }) };
-    await decided(
-      client.call("session.approve", { ...named, decision, shown, ...more }),
-      announcer,
-    );
+  const radios = useId();
+  const form = useRef<HTMLFormElement>(null);
+  const busy = useRef(false);
+  useEffect(() => form.current?.querySelector<HTMLElement>(FIRST)?.focus(), [more.value]);
+  const group = useKeys(asked !== undefined);
+  const rules = [
+    { always: undefined, text: `${alwaysText(approval)}, this session` },
+    ...(approval.choices ?? []).flatMap((rule) =>
+      RULE_SCOPES.map(({ scope, words }) => ({
+        always: { rule, scope },
+        text: `${choiceText(approval, rule)}, ${words}`,
+      }))
+    ),
+  ];
+  const decide = async (decision: Decision, said: Pick<Approve, "always" | "message"> = {}) => {
+    if (busy.current) return;
+    busy.current = true;
+    try {
+      await onAnswer(async () => {
+        const shown = await shownDigest(approval);
+        return client.call("session.approve", { ...named, decision, shown, ...said });
+      });
+    } finally {
+      busy.current = false;
+    }
   };
-  const always = rules[Number(chosen.value || NaN)]?.text ?? alwaysText(approval);
+  const submit = (event: Event) => {
+    event.preventDefault();
+    if (more.value === "rule" && allowable) {
+      app.attempt(() => decide("allow_always", { always: rules[chosen.value].always }));
+    } else if (more.value === "words" && deniable) {
+      const text = message.value.trim();
+      app.attempt(() => decide("deny", text === "" ? {} : { message: text }));
+    }
+  };
+  const { head, risk } = aboutQuestion(approval);
   const hint = read
-    ? `Always allow: ${always}`
+    ? `Always allow: ${alwaysText(approval)}`
     : drawn.value
     ? "Scroll to the end to allow it"
     : "Show all of it to allow it";
   return (
-    <div class="approval" role="group" aria-label={`Approval: ${exactLine(reason)}`}>
-      <span ref={begin} class="approval-mark" />
-      <p class="approval-head">
-        <Icon name="bell" />
-        <strong>Allow this?</strong>
-      </p>
-      <Boundary instead={() => <Words args={approval.args} onDrawn={() => drawn.value = true} />}>
-        <QuestionBody
-          question={approval}
-          files={() => client.ask("approvals.files", named)}
-          onDrawn={() => drawn.value = true}
-        />
-      </Boundary>
-      <div
-        class="approval-actions"
-        // A key that is held down has answered once.
-        onKeyDown={(event) => event.repeat && event.preventDefault()}
-      >
+    <div
+      ref={group}
+      class="approval"
+      role="group"
+      aria-label={`Approval: ${exactLine(reason)}`}
+      hidden={asked === undefined}
+    >
+      <Head text={head} count={count} />
+      <AskedText begin={begin} end={end}>
+        <Boundary instead={() => <Words args={approval.args} onDrawn={() => drawn.value = true} />}>
+          <QuestionBody
+            question={approval}
+            risk={risk}
+            workdir={store.state.workdir}
+            files={() => client.ask("approvals.files", named)}
+            onDrawn={() => drawn.value = true}
+          />
+        </Boundary>
+      </AskedText>
+      {more.value === "rule" && (
+        <form ref={form} class="approval-more" onSubmit={submit}>
+          <fieldset>
+            <legend>Allow always</legend>
+            {rules.map(({ text }, n) => (
+              <label key={text}>
+                <input
+                  type="radio"
+                  name={radios}
+                  checked={chosen.value === n}
+                  onChange={() => chosen.value = n}
+                />
+                <span>{text}</span>
+              </label>
+            ))}
+          </fieldset>
+          <Button type="submit" tone="primary" disabled={!allowable}>Allow always</Button>
+        </form>
+      )}
+      {more.value === "words" && (
+        <form ref={form} class="approval-more" onSubmit={submit}>
+          <input
+            aria-label="What to do instead"
+            placeholder="What to do instead"
+            dir="auto"
+            required
+            maxLength={10_000}
+            value={message}
+            onInput={({ currentTarget }) => message.value = currentTarget.value}
+          />
+          <Button type="submit" tone="danger" disabled={!deniable}>Deny and send</Button>
+        </form>
+      )}
+      <Actions hint={hint}>
         <Button
           tone="primary"
           icon="check"
+          aria-keyshortcuts="y"
           disabled={!allowable}
           onClick={() => decide("allow")}
         >
-          Allow
+          Allow <Key name="y" />
         </Button>
-        <Button disabled={!allowable} onClick={() => decide("allow_always")}>Always</Button>
-        {rules.length > 0 && (
-          <select
-            aria-label="What to allow always"
-            disabled={!allowable}
-            value={chosen.value}
-            onChange={({ currentTarget }) => chosen.value = currentTarget.value}
-          >
-            <option value="">{`${alwaysText(approval)}, this session`}</option>
-            {rules.map(({ text }, n) => <option key={text} value={String(n)}>{text}</option>)}
-          </select>
-        )}
-        <Button tone="danger" disabled={!deniable} onClick={() => decide("deny")}>Deny</Button>
         <Button
-          disabled={!deniable}
-          aria-expanded={says.value}
-          onClick={() => says.value = !says.value}
+          aria-keyshortcuts="a"
+          aria-expanded={more.value === "rule"}
+          disabled={!allowable}
+          onClick={() => turn("rule")}
         >
-          Say what instead…
+          Always… <Key name="a" />
         </Button>
-        {says.value && (
-          <form
-            class="approval-say"
-            onSubmit={(event) => {
-              event.preventDefault();
-              decide("deny");
-            }}
-          >
-            <input
-              aria-label="What to do instead"
-              placeholder="What to do instead"
-              dir="auto"
-              required
-              maxLength={10_000}
-              value={message}
-              ref={saying}
-              onInput={({ currentTarget }) => message.value = currentTarget.value}
-            />
-            <Button type="submit" tone="danger" disabled={!deniable}>Deny and send</Button>
-          </form>
-        )}
-        <span class="approval-rule">{hint}</span>
-      </div>
-      <span ref={end} class="approval-mark" />
+        <Button
+          tone="danger"
+          aria-keyshortcuts="n"
+          disabled={!deniable}
+          onClick={() => decide("deny")}
+        >
+          Deny <Key name="n" />
+        </Button>
+        <Button
+          aria-keyshortcuts="i"
+          aria-expanded={more.value === "words"}
+          disabled={!deniable}
+          onClick={() => turn("words")}
+        >
+          Say what instead… <Key name="i" />
+        </Button>
+      </Actions>
     </div>
   );
 }
 
 /** A question of the model itself. */
-function Question({ approval, store, asked, held, onDecide }: ApprovalProps) {
-  const { client, announcer } = useApp();
+function Question({ approval, store, asked, count, held, onAnswer }: ApprovalProps) {
+  const { client } = useApp();
   const [begun, begin] = useSeen(true);
   const [ended, end] = useSeen(true);
-  const armed = useArmed(begun && ended ? asked : undefined, held);
+  const read = begun && ended;
+  const armed = useArmed(read ? asked : undefined, held);
+  const group = useKeys(asked !== undefined);
   const { approval_id } = approval;
-  const answer = async (given: PersonAnswer | undefined) => {
-    onDecide();
-    const shown = await shownDigest(approval);
-    const answer = given ?? { unanswered: "declined" as const };
-    const named = { session_id: store.id, approval_id };
-    await decided(client.call("session.answer", { ...named, ...answer, shown }), announcer);
-  };
+  const answer = (given: PersonAnswer | undefined) =>
+    onAnswer(async () => {
+      const shown = await shownDigest(approval);
+      const answer = given ?? { unanswered: "declined" as const };
+      const named = { session_id: store.id, approval_id };
+      return client.call("session.answer", { ...named, ...answer, shown });
+    });
   return (
-    <div>
-      <span ref={begin} class="approval-mark" />
-      <PersonQuestion asked={askedOf(approval)!} armed={armed} onAnswer={answer} />
-      <span ref={end} class="approval-mark" />
+    <div
+      ref={group}
+      class="approval person"
+      role="group"
+      aria-label={`Question: ${exactLine(askedOf(approval)!.question)}`}
+      hidden={asked === undefined}
+    >
+      <Head text="The model asks" count={count} />
+      <PersonQuestion
+        asked={askedOf(approval)!}
+        armed={armed}
+        read={read}
+        begin={begin}
+        end={end}
+        onAnswer={answer}
+      />
     </div>
   );
-}
-
-/** Waits for the daemon to take a decision. Somebody else who was faster is nothing that went wrong. */
-async function decided(call: Promise<unknown>, announcer: Announcer): Promise<void> {
-  try {
-    await call;
-  } catch (error) {
-    if (!(error instanceof RpcError) || error.reason !== "already_answered") throw error;
-    announcer.say(error.message);
-  }
 }
 
 /** Whether an element has been in sight. @param from when it counts. */

@@ -26,5 +26,7 @@ export function askedFiles(changes: readonly FileChange[]): AskedFile[] {
 /** The reason of the question says where a file is replaced. */
 function noteOf(parts: readonly FileChange[]): string | undefined {
   if (parts.some(({ deleted }) => deleted)) return "Deleted";
-  return parts.every(({ before }) => before === undefined) ? "New file" : undefined;
+  if (parts.every(({ before }) => before === undefined)) return "New file";
+  const same = parts.every(({ before, after }) => before === after);
+  return same ? "The file has this content already" : undefined;
 }

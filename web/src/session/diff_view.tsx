@@ -12,25 +12,26 @@ import { Button } from "../ui/button.tsx";
 import { askedFiles } from "./asked_changes.ts";
 import { type DiffLine, diffOf, LINES_MAX } from "./diff.ts";
 import { changeOnDisk, type FileNow } from "./on_disk.ts";
-import { Json } from "./question.tsx";
+import { Args } from "./question.tsx";
 
 const SIGNS: Record<DiffLine["kind"], string> = { insert: "+", delete: "−", same: " ", gap: "⋯" };
 const SAID: Partial<Record<DiffLine["kind"], string>> = { insert: "added", delete: "removed" };
 
 interface DiffViewProps extends FileChange {
   path: string;
-  /** Called once all of it is drawn. */
-  onWhole?(): void;
 }
 
 /** The change of the file at `path`, line by line. It is loaded when there is one to show. */
-export function DiffView({ before, after, path, onWhole }: DiffViewProps) {
+export function DiffView({ before, after, path }: DiffViewProps) {
   const all = useMemo(() => diffOf(before, after), [before, after]);
-  return <Lines all={all} path={path} onWhole={onWhole} />;
+  return <Lines all={all} path={path} />;
 }
 
-interface LinesProps extends Pick<DiffViewProps, "path" | "onWhole"> {
+interface LinesProps {
+  path: string;
   all: readonly DiffLine[];
+  /** Called once all of it is drawn. */
+  onWhole?(): void;
 }
 
 function Lines({ all, path, onWhole }: LinesProps) {
@@ -60,6 +61,28 @@ function Lines({ all, path, onWhole }: LinesProps) {
   );
 }
 
+interface FileHeadProps {
+  path: string;
+  note?: string;
+  lines: readonly DiffLine[];
+}
+
+/** The name of a file in a question, with what becomes of it. */
+function FileHead({ path, note, lines }: FileHeadProps) {
+  const count = (kind: DiffLine["kind"]) => lines.filter((line) => line.kind === kind).length;
+  const [added, removed] = [count("insert"), count("delete")];
+  return (
+    <p class="approval-file">
+      <span class="mono">{path}</span>
+      {note !== undefined && <span class="approval-note">{note}</span>}
+      <span class="approval-lines">
+        <span aria-hidden="true">{`+${added} −${removed}`}</span>
+        <span class="visually-hidden">{`${added} lines added, ${removed} removed`}</span>
+      </span>
+    </p>
+  );
+}
+
 interface AskedDiffProps {
   args: unknown;
   changes: readonly AskedChange[];
@@ -77,8 +100,7 @@ export function AskedDiff({ args, changes, onWhole }: AskedDiffProps) {
     <>
       {files.map(({ path, note, lines }) => (
         <Fragment key={path}>
-          <p class="approval-reason mono">{path}</p>
-          {note !== undefined && <p class="tool-none">{note}</p>}
+          <FileHead path={path} note={note} lines={lines} />
           <Lines
             all={lines}
             path={path}
@@ -89,7 +111,7 @@ export function AskedDiff({ args, changes, onWhole }: AskedDiffProps) {
           />
         </Fragment>
       ))}
-      <Json value={typeof patch === "string" ? rest : { ...rest, patch }} />
+      <Args value={typeof patch === "string" ? rest : { ...rest, patch }} />
     </>
   );
 }
@@ -109,14 +131,13 @@ export function DiskDiff({ tool, args, file, onWhole }: DiskDiffProps) {
     unknown
   >;
   const change = useMemo(() => changeOnDisk(tool, args, file)!, [args, file]);
-  const [before, after] = useMemo(() => [exact(change.before), exact(change.after)], [change]);
+  const lines = useMemo(() => diffOf(exact(change.before), exact(change.after)), [change]);
   const name = exactLine(String(path));
   return (
     <>
-      <p class="approval-reason mono">{name}</p>
-      <p class="tool-none">{exactLine(change.note)}</p>
-      <DiffView before={before} after={after} path={name} onWhole={onWhole} />
-      <Json value={change.whole ? rest : { ...rest, edits }} />
+      <FileHead path={name} note={exactLine(change.note)} lines={lines} />
+      <Lines all={lines} path={name} onWhole={onWhole} />
+      <Args value={change.whole ? rest : { ...rest, edits }} />
     </>
   );
 }

@@ -2,13 +2,19 @@
 import { useEffect, useState } from "preact/hooks";
 import { type FileChange, hasAllChanges } from "../../../src/base/edits/changes.ts";
 import { exact, exactLine } from "../../../src/base/visible.ts";
+import type { AddedDirectory } from "../../../src/protocol/added_directory.ts";
 import type { Question } from "../../../src/session/question.ts";
 import { explain } from "../rpc/api.ts";
 import { useLoaded } from "../ui/use_loaded.ts";
+import { reasonLine } from "./asked_about.ts";
 import type { FileNow } from "./on_disk.ts";
 
 interface QuestionBodyProps {
   question: Question;
+  /** What the call may do, in words. */
+  risk?: string;
+  /** Where the call works. */
+  workdir: string;
   /** Asks for the files that the call would change, as they are now. */
   files(): Promise<{ files: FileNow[] }>;
   /** Called once all of it is drawn. */
@@ -16,11 +22,15 @@ interface QuestionBodyProps {
 }
 
 /** The question, in full. */
-export function QuestionBody({ question, files, onDrawn }: QuestionBodyProps) {
-  const { tool, args, reason, changes = [] } = question;
+export function QuestionBody({ question, risk, workdir, files, onDrawn }: QuestionBodyProps) {
+  const { tool, args, changes = [] } = question;
   return (
     <div class="approval-body">
-      <p class="approval-reason">{exactLine(reason)}</p>
+      <p class="approval-reason">{reasonLine(question)}</p>
+      {risk !== undefined && <p class="approval-risk">{risk}</p>}
+      <p class="approval-where">
+        Directory <span class="mono">{exactLine(workdir)}</span>
+      </p>
       {changes.length > 0 && hasAllChanges(changes)
         ? <Changes args={args} changes={changes} onDrawn={onDrawn} />
         : tool === "write_file" || tool === "edit_file"
@@ -30,18 +40,18 @@ export function QuestionBody({ question, files, onDrawn }: QuestionBodyProps) {
   );
 }
 
-/** A command or a patch as it was written, and everything else as JSON. */
+/** A command or a patch as it was written, and everything else by its names. */
 export function Words({ args, onDrawn }: { args: unknown; onDrawn(): void }) {
   const { command, patch, ...rest } = (args ?? {}) as Record<string, unknown>;
   useEffect(onDrawn, []);
   const text = patch === undefined ? command : command === undefined ? patch : undefined;
-  if (typeof text !== "string") return <Json value={args} />;
+  if (typeof text !== "string") return <Args value={args} />;
   return (
     <>
-      <pre class={patch === undefined ? "tool-command" : "tool-json"}>
+      <pre class={patch === undefined ? "tool-command" : "tool-patch"}>
         <code>{exact(text)}</code>
       </pre>
-      <Json value={rest} />
+      <Args value={rest} />
     </>
   );
 }
@@ -85,12 +95,43 @@ function Change({ tool, args, files, onDrawn }: ChangeProps) {
     if (failure !== undefined) onDrawn();
   }, [failure]);
   // Without the module that draws it, it is shown all the same.
-  if (failure !== undefined) return <Json value={args} />;
+  if (failure !== undefined) return <Args value={args} />;
   if (DiskDiff === undefined || file === undefined) return <p class="tool-none">Loading</p>;
   return <DiskDiff tool={tool} args={args} file={file} onWhole={onDrawn} />;
 }
 
-export function Json({ value }: { value: unknown }) {
-  const json = JSON.stringify(value, null, 2) ?? "";
-  return json === "{}" ? null : <pre class="tool-json"><code>{exact(json)}</code></pre>;
+/** Arguments by their names: a text as it is written, anything else as JSON. */
+export function Args({ value }: { value: unknown }) {
+  const all = value !== null && typeof value === "object" && !Array.isArray(value)
+    ? Object.entries(value).filter(([, each]) => each !== undefined)
+    : [["arguments", value] as const];
+  if (all.length === 0) return null;
+  return (
+    <dl class="approval-args">
+      {all.map(([name, each]) => (
+        <div key={name}>
+          <dt>{exactLine(name)}</dt>
+          <dd>{exact(argText(name, each))}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+function argText(name: string, value: unknown): string {
+  if (typeof value === "string") return value;
+  if (name === "paths" && isDirectories(value)) {
+    return value.map(({ path, access }) =>
+      `${access === "write" ? "read and change" : "read"} ${path}`
+    ).join("\n");
+  }
+  return JSON.stringify(value, null, 2) ?? "";
+}
+
+function isDirectories(value: unknown): value is AddedDirectory[] {
+  return Array.isArray(value) &&
+    value.every((it) =>
+      typeof it?.path === "string" && !/\n/.test(it.path) && ["read", "write"].includes(it.access) &&
+      Object.keys(it).length === 2
+    );
 }

@@ -20,7 +20,9 @@ async function buttonsInSight(page: Page, what: string): Promise<void> {
     page.evaluate((names) => {
       // deno-lint-ignore no-explicit-any -- the page's globals
       const { document, innerHeight, innerWidth } = globalThis as any;
-      const all = [...document.querySelectorAll(".approval:not([hidden]) .approval-actions button")];
+      const all = [
+        ...document.querySelectorAll(".approval:not([hidden]) .approval-actions button"),
+      ];
       return names.filter((name) => {
         // deno-lint-ignore no-explicit-any -- an element of the page
         const button = all.find((it: any) => it.textContent.startsWith(name));
@@ -181,7 +183,7 @@ Deno.test({
       ["allow", undefined],
       ["deny", undefined],
       ["deny", "any way you like"],
-      ["allow_always", "session"],
+      ["allow_always", "directory"],
     ]);
     app.clean("keys");
   },
@@ -201,7 +203,7 @@ Deno.test({
       ["run_command", { command: "cat <<E\none\nE" }, [
         "Run this command?",
         /It can change and delete files|in no sandbox/,
-        "Run this command",
+        /cat <<E\s+one\s+E/,
       ]],
       ["run_command", { command: "ls", background: true }, ["Run this command in the background?"]],
       ["run_command", { command: "curl example.com", ...more }, ["Run this command?"]],

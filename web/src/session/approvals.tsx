@@ -47,7 +47,8 @@ export function Approvals({ store, onNone }: ApprovalsProps) {
     // The button that was pressed is gone: the focus goes on.
     focused.current = false;
     if (open) {
-      section.current?.querySelector<HTMLElement>(".approval:not([hidden]) .approval-text")?.focus();
+      section.current?.querySelector<HTMLElement>(".approval:not([hidden]) .approval-text")
+        ?.focus();
     } else onNone();
   }, [open?.approval_id]);
   /** Waits for the daemon to take an answer. Somebody who was faster is nothing that went wrong. */
@@ -141,15 +142,14 @@ function Approval({ approval, store, asked, count, held, onAnswer }: ApprovalPro
   const busy = useRef(false);
   useEffect(() => form.current?.querySelector<HTMLElement>(FIRST)?.focus(), [more.value]);
   const group = useKeys(asked !== undefined);
-  const rules = [
-    { always: undefined, text: `${alwaysText(approval)}, this session` },
-    ...(approval.choices ?? []).flatMap((rule) =>
-      RULE_SCOPES.map(({ scope, words }) => ({
-        always: { rule, scope },
-        text: `${choiceText(approval, rule)}, ${words}`,
-      }))
-    ),
-  ];
+  const first = { always: undefined, text: `${alwaysText(approval)}, this session` };
+  const others = (approval.choices ?? []).flatMap((rule) =>
+    RULE_SCOPES.map(({ scope, words }) => ({
+      always: { rule, scope },
+      text: `${choiceText(approval, rule)}, ${words}`,
+    }))
+  );
+  const rules = [first, ...others.filter(({ text }) => text !== first.text)];
   const decide = async (decision: Decision, said: Pick<Approve, "always" | "message"> = {}) => {
     if (busy.current) return;
     busy.current = true;

@@ -1,7 +1,7 @@
 /** A question about a call in a few words: what will be done, and what that may do. */
 import { hasAllChanges } from "../../../src/base/edits/changes.ts";
 import { exactLine } from "../../../src/base/visible.ts";
-import { accessWords } from "../../../src/protocol/command_access.ts";
+import { accessWords, type CommandAccess } from "../../../src/protocol/command_access.ts";
 import type { Question } from "../../../src/session/question.ts";
 
 export interface About {
@@ -57,22 +57,25 @@ export function aboutQuestion(question: Question): About {
 }
 
 function command({ args, reason }: Question): About {
-  const { background, command } = args as { background?: boolean; command: string };
+  const { background, command } = (args ?? {}) as { background?: unknown; command?: unknown };
   const head = background ? "Run this command in the background?" : "Run this command?";
   const beyond = accessWords(args);
-  const [, notes] = aroundCommand(reason, command);
+  const [, notes] = aroundCommand(reason, String(command));
   if (beyond === "outside of the sandbox" || notes?.includes("runs with all your rights")) {
     return { head, risk: "It is in no sandbox: it can change all your files and use the network." };
   }
-  const changes = "can change and delete files in this session's directories";
+  const { network, paths = [] } = (args ?? {}) as CommandAccess;
+  const writes = paths.some(({ access }) => access === "write");
   return {
     head,
-    risk: beyond === undefined ? `It ${changes}.` : `It runs ${exactLine(beyond)}, and ${changes}.`,
+    risk: "It can change and delete files in this session's directories" +
+      (writes ? " and where it asks to." : ".") +
+      (network ? " It can send whatever it reads." : ""),
   };
 }
 
 function files({ tool, changes = [], args }: Question): About {
-  const { content } = args as { content?: unknown };
+  const { content } = (args ?? {}) as { content?: unknown };
   if (changes.length === 0 || !hasAllChanges(changes)) {
     return {
       head: tool === "apply_patch" ? "Change these files?" : "Change this file?",
@@ -85,22 +88,42 @@ function files({ tool, changes = [], args }: Question): About {
   const is_new = changes.every(({ before, deleted }) => before === undefined && !deleted);
   const which = count === 1 ? "this file" : `these ${count} files`;
   if (deleted === count) return { head: `Delete ${which}?`, risk: "What is in it is gone." };
-  if (is_new) return { head: `Create ${which}?`, risk: "Nothing that is there is changed." };
+  if (is_new) return { head: `Create ${which}?` };
   if (tool === "write_file") {
     return { head: "Replace this file?", risk: "The whole file is replaced." };
   }
   return {
     head: `Change ${which}?`,
-    ...deleted > 0 && { risk: deleted === 1 ? "1 file is deleted." : `${deleted} files are deleted.` },
+    ...deleted > 0 &&
+      { risk: deleted === 1 ? "1 file is deleted." : `${deleted} files are deleted.` },
   };
 }
 
-/** The reason of a question in one line; a command, which stands below it in full, is left out. */
-export function reasonLine({ args, reason }: Pick<Question, "args" | "reason">): string {
+/**
+ * The reason of a question in one line, without what stands below it in full; undefined where that
+ * is all it says.
+ */
+export function reasonLine(
+  { args, reason }: Pick<Question, "args" | "reason">,
+): string | undefined {
   const { command } = (args ?? {}) as { command?: unknown };
-  if (typeof command !== "string") return exactLine(reason);
+  if (typeof command !== "string") return exactLine(withoutArgs(reason, args));
   const [before, after] = aroundCommand(reason, command);
+  if (before === "run " && after === "") return undefined;
   return exactLine(after === undefined ? before : `${before}this command${after}`);
+}
+
+/** A reason without the arguments as JSON, or the beginning of them. */
+function withoutArgs(reason: string, args: unknown): string {
+  const at = reason.indexOf(" with {");
+  if (at < 0) return reason;
+  const json = JSON.stringify(args);
+  const rest = reason.slice(at + " with ".length);
+  if (rest.startsWith(json)) return reason.slice(0, at) + rest.slice(json.length);
+  const cut = rest.indexOf("…");
+  return cut > 0 && json.startsWith(rest.slice(0, cut))
+    ? reason.slice(0, at) + rest.slice(cut + 1)
+    : reason;
 }
 
 /** What a reason says before and after its command; all of it before where it does not name it. */

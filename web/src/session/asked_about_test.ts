@@ -21,7 +21,7 @@ Deno.test("a question says what it asks, and a command what it may do", () => {
   assertEquals(risk(command("id", "run outside of the sandbox: id", outside)), free);
   assertEquals(
     risk(command("id", "run with network access: id", { network: true, reason: "why" })),
-    "It runs with network access, and can change and delete files in this session's directories.",
+    "It can change and delete files in this session's directories. It can send whatever it reads.",
   );
 });
 
@@ -57,9 +57,23 @@ Deno.test("the files of a question are counted by what becomes of them", () => {
   assertEquals(head(changed, made, gone), "Change these 3 files?");
 });
 
+Deno.test("the line of a server's tool leaves out its arguments, which stand below it", () => {
+  const args = { q: "tea", note: "a".repeat(200) };
+  const whole = JSON.stringify(args);
+  const line = (with_it: string) =>
+    reasonLine({ args, reason: `search of tool server issues${with_it}` });
+  assertEquals(line(` with ${whole} (asked)`), "search of tool server issues (asked)");
+  assertEquals(
+    line(` with ${whole.slice(0, 60)}… (asked)`),
+    "search of tool server issues (asked)",
+  );
+  // Other ones are not taken for them.
+  assertEquals(line(' with {"q":"coffee"…'), 'search of tool server issues with {"q":"coffee"…');
+});
+
 Deno.test("the line of a command leaves out the command, which stands below it", () => {
   const line = (text: string, reason: string) => reasonLine({ args: { command: text }, reason });
-  assertEquals(line("a\nb", "run a\nb"), "run this command");
+  assertEquals(line("a\nb", "run a\nb"), undefined);
   assertEquals(line("id", "run id (no files outside)"), "run this command (no files outside)");
   assertEquals(line("id", 'agent "find": run id'), 'agent "find": run this command');
   assertEquals(line("id", "run with network access: id"), "run with network access: this command");

@@ -41,7 +41,12 @@ export function fileLanguage(tool: string, args: unknown): string | undefined {
   return tool === "read_file" && typeof path === "string" ? languageOfPath(path) : undefined;
 }
 
+/** Whether a tool changes files that its arguments name. */
+export function changesFiles(tool: string): boolean {
+  return ["apply_patch", "edit_file", "write_file"].includes(tool);
+}
+
 /** Whether a call says more than its line: it changes something, or takes long. */
 export function showsByItself(tool: string): boolean {
-  return ["apply_patch", "edit_file", "write_file", "run_command"].includes(tool);
+  return changesFiles(tool) || tool === "run_command";
 }

@@ -94,8 +94,11 @@ interface AskedDiffProps {
 export function AskedDiff({ args, changes, onWhole }: AskedDiffProps) {
   const files = useMemo(() => askedFiles(changes), [changes]);
   const drawn = useRef(new Set<string>());
-  const { path: _, old_text: __, new_text: ___, edits: ____, content: _____, patch, ...rest } =
+  const { path: _, old_text: __, new_text: ___, edits: ____, content: _____, ...more } =
     args as Record<string, unknown>;
+  const { patch, paths, ...rest } = more;
+  const named = Array.isArray(paths) &&
+    paths.every((it) => changes.some(({ path }) => path === it));
   return (
     <>
       {files.map(({ path, note, lines }) => (
@@ -111,7 +114,13 @@ export function AskedDiff({ args, changes, onWhole }: AskedDiffProps) {
           />
         </Fragment>
       ))}
-      <Args value={typeof patch === "string" ? rest : { ...rest, patch }} />
+      <Args
+        value={{
+          ...rest,
+          ...typeof patch !== "string" && { patch },
+          ...!named && { paths },
+        }}
+      />
     </>
   );
 }

@@ -24,9 +24,10 @@ interface QuestionBodyProps {
 /** The question, in full. */
 export function QuestionBody({ question, risk, workdir, files, onDrawn }: QuestionBodyProps) {
   const { tool, args, changes = [] } = question;
+  const reason = reasonLine(question);
   return (
     <div class="approval-body">
-      <p class="approval-reason">{reasonLine(question)}</p>
+      {reason !== undefined && <p class="approval-reason">{reason}</p>}
       {risk !== undefined && <p class="approval-risk">{risk}</p>}
       <p class="approval-where">
         Directory <span class="mono">{exactLine(workdir)}</span>
@@ -131,7 +132,8 @@ function argText(name: string, value: unknown): string {
 function isDirectories(value: unknown): value is AddedDirectory[] {
   return Array.isArray(value) &&
     value.every((it) =>
-      typeof it?.path === "string" && !/\n/.test(it.path) && ["read", "write"].includes(it.access) &&
+      typeof it?.path === "string" && !/\n/.test(it.path) &&
+      ["read", "write"].includes(it.access) &&
       Object.keys(it).length === 2
     );
 }

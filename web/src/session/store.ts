@@ -20,6 +20,7 @@ export class SessionStore {
   readonly id: string;
   readonly #client: Client;
   readonly #onChanges: (changes: readonly Change[]) => void;
+  readonly #prepare: (state: SessionState) => Promise<void>;
   readonly #version = signal(0);
   #state: SessionState;
   #conversation = new ViewList();
@@ -37,15 +38,20 @@ export class SessionStore {
   /** Tool cards that were opened or closed, by the keys of their items. */
   readonly #toggled = signal<ReadonlyMap<string, boolean>>(new Map());
 
-  /** @param onChanges told how the conversation changes while it is open. */
+  /**
+   * @param onChanges told how the conversation changes while it is open.
+   * @param prepare waited for before what the journal has is shown.
+   */
   constructor(
     client: Client,
     id: string,
     onChanges: (changes: readonly Change[]) => void = () => {},
+    prepare: (state: SessionState) => Promise<void> = () => Promise.resolve(),
   ) {
     this.#client = client;
     this.id = id;
     this.#onChanges = onChanges;
+    this.#prepare = prepare;
     this.#state = emptyState(id);
   }
 
@@ -89,6 +95,7 @@ export class SessionStore {
     this.#conversation = new ViewList();
     try {
       await this.#load();
+      await this.#prepare(this.#state);
       if (this.#closed) return;
       this.#follow();
       this.loaded.value = true;

@@ -1,14 +1,22 @@
 import { useEffect, useState } from "preact/hooks";
+import type { SessionState } from "../../../src/session/session_state.ts";
 import { useApp } from "../app.ts";
+import { changesFiles } from "./call.ts";
 import { SessionStore } from "./store.ts";
 import { TextAnnouncer } from "./text_announcer.ts";
 
 /** A session's store for as long as its view is there. */
 export function useSessionStore(id: string): SessionStore {
-  const { client, announcer } = useApp();
+  const app = useApp();
+  const { client, announcer } = app;
   const [store] = useState(() => {
     const spoken = new TextAnnouncer((text) => announcer.say(text));
-    return new SessionStore(client, id, (changes) => spoken.take(changes));
+    // A question whose changes are drawn later would move the conversation.
+    const prepare = async ({ pending_approvals }: SessionState) => {
+      if (pending_approvals.every(({ tool }) => !changesFiles(tool))) return;
+      await app.load(() => import("./diff_view.tsx")).catch(() => {});
+    };
+    return new SessionStore(client, id, (changes) => spoken.take(changes), prepare);
   });
   useEffect(() => {
     store.open();

@@ -15,13 +15,13 @@ const BUTTONS = ["Allow", "Always…", "Deny", "Say what instead…"];
 const SIZES = [[1440, 900], [1280, 560], [390, 844], [390, 560]] as const;
 
 /** Waits until all buttons of the open question can be seen, whole, and pressed where they are. */
-async function buttonsInSight(page: Page, what: string): Promise<void> {
+async function buttonsInSight(page: Page, what: string, names = BUTTONS): Promise<void> {
   const covered = () =>
     page.evaluate((names) => {
       // deno-lint-ignore no-explicit-any -- the page's globals
       const { document, innerHeight, innerWidth } = globalThis as any;
       const all = [
-        ...document.querySelectorAll(".approval:not([hidden]) .approval-actions button"),
+        ...document.querySelectorAll(".approval:not([hidden]) button"),
       ];
       return names.filter((name) => {
         // deno-lint-ignore no-explicit-any -- an element of the page
@@ -33,7 +33,7 @@ async function buttonsInSight(page: Page, what: string): Promise<void> {
           !button.contains(document.elementFromPoint(x, y))
         );
       });
-    }, BUTTONS);
+    }, names);
   let last: unknown;
   await until(
     async () => (last = await covered()) !== undefined && String(last) === "",
@@ -103,6 +103,14 @@ Deno.test({
     for (const [width, height] of SIZES) {
       await page.setViewportSize({ width, height });
       await buttonsInSight(page, `three questions at ${width} × ${height}`);
+      // What the buttons open takes nothing of them away.
+      for (const [opens, submits] of [["Always…", "Allow always"], ["Say", "Deny and send"]]) {
+        const button = page.getByRole("button", { name: opens });
+        await button.click();
+        const what = `${opens} of three at ${width} × ${height}`;
+        await buttonsInSight(page, what, [...BUTTONS, submits]);
+        await button.click();
+      }
     }
     await app.accessibleEverywhere("three questions");
     const text = (await list.getByRole("listitem").nth(1).innerText()).replace(/\s+/g, " ");
@@ -261,5 +269,34 @@ Deno.test({
     await page.getByRole("log").getByText("The end.").waitFor();
     assertEquals(Deno.readTextFileSync(join(it.workdir, "old.txt")), "was\n");
     app.clean("kinds");
+  },
+});
+
+Deno.test({
+  name: "while a session with a question loads, nothing moves",
+  ignore: no_browser,
+  async fn() {
+    const content = Array.from({ length: 20 }, (_, n) => `const x${n} = ${n};\n`).join("");
+    await using asked = await AskedPage.begin(shared, [
+      { name: "write_file", args: { path: "a.ts", content } },
+    ]);
+    const { page, app, it } = asked;
+    await page.addInitScript(`{
+      globalThis.shifted = 0;
+      new PerformanceObserver((list) => {
+        for (const { value } of list.getEntries()) globalThis.shifted += value;
+      }).observe({ type: "layout-shift", buffered: true });
+    }`);
+    for (const [width, height] of SIZES) {
+      await page.setViewportSize({ width, height });
+      await app.go(`/sessions/${it.session_id}`);
+      await page.locator(".approval .hl-keyword").first().waitFor();
+      // What was drawn last is known two frames later.
+      await page.evaluate(
+        "new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))",
+      );
+      const shifted = await page.evaluate("shifted") as number;
+      assert(shifted <= 0.02, `${width} × ${height}: ${shifted}`);
+    }
   },
 });

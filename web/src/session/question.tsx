@@ -57,7 +57,8 @@ export function Words({ args, onDrawn }: { args: unknown; onDrawn(): void }) {
   );
 }
 
-const loadAskedDiff = async () => (await import("./diff_view.tsx")).AskedDiff;
+/** Imports what draws the changes of a question. */
+export const loadAskedDiff = async () => (await import("./diff_view.tsx")).AskedDiff;
 
 interface ChangesProps extends Pick<QuestionBodyProps, "onDrawn"> {
   args: unknown;

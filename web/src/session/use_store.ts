@@ -2,6 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { SessionState } from "../../../src/session/session_state.ts";
 import { useApp } from "../app.ts";
 import { changesFiles } from "./call.ts";
+import { loadAskedDiff } from "./question.tsx";
 import { SessionStore } from "./store.ts";
 import { TextAnnouncer } from "./text_announcer.ts";
 
@@ -14,7 +15,7 @@ export function useSessionStore(id: string): SessionStore {
     // A question whose changes are drawn later would move the conversation.
     const prepare = async ({ pending_approvals }: SessionState) => {
       if (pending_approvals.every(({ tool }) => !changesFiles(tool))) return;
-      await app.load(() => import("./diff_view.tsx")).catch(() => {});
+      await app.load(loadAskedDiff).catch(() => {});
     };
     return new SessionStore(client, id, (changes) => spoken.take(changes), prepare);
   });

@@ -39,12 +39,36 @@ Deno.test({
       await style(page, "html", "fontSize"),
       await style(page, "[data-role=user] p", "fontSize"),
       await style(page, ".tool-output", "fontSize"),
+      await style(page, ".tool-subject", "fontSize"),
+      await style(page, ".facts .path", "fontSize"),
       await style(page, "figure.code code", "fontSize"),
     ];
-    assertEquals(await sizes(), ["16px", "15px", "13px", "13px"]);
+    assertEquals(await sizes(), ["16px", "15px", "13px", "13px", "13px", "13px"]);
     // As in the settings of a browser.
     await page.addStyleTag({ content: "html { font-size: 24px }" });
-    assertEquals(await sizes(), ["24px", "22.5px", "19.5px", "19.5px"]);
+    assertEquals(await sizes(), ["24px", "22.5px", "19.5px", "19.5px", "19.5px", "19.5px"]);
+  },
+});
+
+Deno.test({
+  name: "the plan stands in the column of the conversation",
+  ignore: no_browser,
+  async fn() {
+    const steps = [{ step: "Look", state: "doing" }, { step: "Mend", state: "pending" }];
+    await using it = await Scenario.begin([
+      { calls: [{ name: "plan", args: { steps } }] },
+      { text: "Looking." },
+    ]);
+    await it.turn("go");
+    await using browser = await shared.profile();
+    const { page } = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    for (const width of [1440, 390]) {
+      await page.setViewportSize({ width, height: 800 });
+      const left = async (selector: string) =>
+        Math.round((await page.locator(selector).first().boundingBox())!.x);
+      await page.locator(".plan li").first().waitFor();
+      assertEquals([width, await left(".plan li")], [width, await left(".row .tool")]);
+    }
   },
 });
 

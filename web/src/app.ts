@@ -36,14 +36,6 @@ export class App {
     return this.sessions.start();
   }
 
-  /** What {@linkcode load} has imported, by what imports it. */
-  readonly #parts = new WeakMap<() => Promise<unknown>, unknown>();
-
-  /** A part of the app that was imported before; undefined for another one. */
-  imported<T>(part: () => Promise<T>): T | undefined {
-    return this.#parts.get(part) as T | undefined;
-  }
-
   /**
    * Imports a part of the app.
    *
@@ -52,9 +44,7 @@ export class App {
   async load<T>(part: () => Promise<T>): Promise<T> {
     await this.client.whenTrusted();
     try {
-      const imported = await part();
-      this.#parts.set(part, imported);
-      return imported;
+      return await part();
     } catch (cause) {
       if (!this.daemon.updated.peek()) throw cause;
       throw new Error("svc was updated; reload this page", { cause });

@@ -192,6 +192,7 @@ function Approval({ approval, store, asked, count, held, onAnswer }: ApprovalPro
             question={approval}
             risk={risk}
             workdir={store.state.workdir}
+            diff={store.asked_diff}
             files={() => client.ask("approvals.files", named)}
             onDrawn={() => drawn.value = true}
           />

@@ -3,6 +3,13 @@ import type { FileChange } from "../../../src/base/edits/changes.ts";
 import { exact, exactLine } from "../../../src/base/visible.ts";
 import { type DiffLine, diffOf } from "./diff.ts";
 
+export interface AskedDiffProps {
+  args: unknown;
+  changes: readonly FileChange[];
+  /** Called once all of it is drawn. */
+  onWhole?(): void;
+}
+
 /** A file, with nothing hidden in its texts. */
 export interface AskedFile {
   path: string;

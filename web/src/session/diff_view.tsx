@@ -2,14 +2,13 @@ import "../main.tsx";
 import { useSignal } from "@preact/signals";
 import { Fragment } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import type { FileChange as AskedChange } from "../../../src/base/edits/changes.ts";
 import { exact, exactLine } from "../../../src/base/visible.ts";
 import { Coloured, useTokens } from "../highlight/code.tsx";
 import { languageOfPath } from "../../../src/base/highlight/languages.ts";
 import { linesOf, type Token } from "../../../src/base/highlight/tokens.ts";
 import type { FileChange } from "./call.ts";
 import { Button } from "../ui/button.tsx";
-import { askedFiles } from "./asked_changes.ts";
+import { type AskedDiffProps, askedFiles } from "./asked_changes.ts";
 import { type DiffLine, diffOf, LINES_MAX } from "./diff.ts";
 import { changeOnDisk, type FileNow } from "./on_disk.ts";
 import { Args } from "./question.tsx";
@@ -81,13 +80,6 @@ function FileHead({ path, note, lines }: FileHeadProps) {
       </span>
     </p>
   );
-}
-
-interface AskedDiffProps {
-  args: unknown;
-  changes: readonly AskedChange[];
-  /** Called once all of it is drawn. */
-  onWhole?(): void;
 }
 
 /** What a call would change, file by file, with everything else that was said of it. */

@@ -1,4 +1,5 @@
 /** What a person is asked to allow: all of it, and nothing in it that looks like something else. */
+import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { type FileChange, hasAllChanges } from "../../../src/base/edits/changes.ts";
 import { exact, exactLine } from "../../../src/base/visible.ts";
@@ -7,6 +8,7 @@ import type { Question } from "../../../src/session/question.ts";
 import { explain } from "../rpc/api.ts";
 import { useLoaded } from "../ui/use_loaded.ts";
 import { reasonLine } from "./asked_about.ts";
+import type { AskedDiffProps } from "./asked_changes.ts";
 import type { FileNow } from "./on_disk.ts";
 
 interface QuestionBodyProps {
@@ -15,6 +17,8 @@ interface QuestionBodyProps {
   risk?: string;
   /** Where the call works. */
   workdir: string;
+  /** What draws changes, if it is there already. */
+  diff?: ComponentType<AskedDiffProps>;
   /** Asks for the files that the call would change, as they are now. */
   files(): Promise<{ files: FileNow[] }>;
   /** Called once all of it is drawn. */
@@ -22,7 +26,7 @@ interface QuestionBodyProps {
 }
 
 /** The question, in full. */
-export function QuestionBody({ question, risk, workdir, files, onDrawn }: QuestionBodyProps) {
+export function QuestionBody({ question, risk, workdir, diff, files, onDrawn }: QuestionBodyProps) {
   const { tool, args, changes = [] } = question;
   const reason = reasonLine(question);
   return (
@@ -33,7 +37,7 @@ export function QuestionBody({ question, risk, workdir, files, onDrawn }: Questi
         Directory <span class="mono">{exactLine(workdir)}</span>
       </p>
       {changes.length > 0 && hasAllChanges(changes)
-        ? <Changes args={args} changes={changes} onDrawn={onDrawn} />
+        ? <Changes args={args} changes={changes} diff={diff} onDrawn={onDrawn} />
         : tool === "write_file" || tool === "edit_file"
         ? <Change tool={tool} args={args} files={files} onDrawn={onDrawn} />
         : <Words args={args} onDrawn={onDrawn} />}
@@ -60,14 +64,14 @@ export function Words({ args, onDrawn }: { args: unknown; onDrawn(): void }) {
 /** Imports what draws the changes of a question. */
 export const loadAskedDiff = async () => (await import("./diff_view.tsx")).AskedDiff;
 
-interface ChangesProps extends Pick<QuestionBodyProps, "onDrawn"> {
+interface ChangesProps extends Pick<QuestionBodyProps, "diff" | "onDrawn"> {
   args: unknown;
   changes: readonly FileChange[];
 }
 
 /** What a call would change, as svc has found out by trying it, with what else was said of it. */
-function Changes({ args, changes, onDrawn }: ChangesProps) {
-  const { Part: AskedDiff, failure } = useLoaded(loadAskedDiff);
+function Changes({ args, changes, diff, onDrawn }: ChangesProps) {
+  const { Part: AskedDiff = diff, failure } = useLoaded(loadAskedDiff);
   // Without the module that draws it, the call is shown as it was written.
   if (failure !== undefined) return <Words args={args} onDrawn={onDrawn} />;
   if (AskedDiff === undefined) return <p class="tool-none">Loading</p>;

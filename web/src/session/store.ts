@@ -1,5 +1,6 @@
 /** One session as it is seen: what the journal has, then what happens, in order and once. */
 import { signal } from "@preact/signals";
+import type { ComponentType } from "preact";
 import type { SessionEvent } from "../../../src/protocol/events.ts";
 import type { SessionState } from "../../../src/session/session_state.ts";
 import { applyToState, emptyState } from "../../../src/session/state.ts";
@@ -8,6 +9,7 @@ import type { Change } from "../../../src/session/view.ts";
 import { ViewList } from "../../../src/session/view_list.ts";
 import type { Client } from "../rpc/client.ts";
 import { explain, type PushedEvent, RpcError } from "../rpc/api.ts";
+import type { AskedDiffProps } from "./asked_changes.ts";
 
 /**
  * What happens is drawn so far apart: with the rows that are measured then, and the scrolling after
@@ -27,6 +29,8 @@ export class SessionStore {
   #leave = () => {};
   #closed = false;
   #paint: ReturnType<typeof setTimeout> | undefined;
+  /** What draws the changes of a question, if one waited when the session was opened. */
+  asked_diff: ComponentType<AskedDiffProps> | undefined;
   /** What the journal had is there. */
   readonly loaded = signal(false);
   /** A text to change and send again, for the composer. */

@@ -12,12 +12,13 @@ export function useSessionStore(id: string): SessionStore {
   const { client, announcer } = app;
   const [store] = useState(() => {
     const spoken = new TextAnnouncer((text) => announcer.say(text));
-    // A question whose changes are drawn later would move the conversation.
-    const prepare = async ({ pending_approvals }: SessionState) => {
-      if (pending_approvals.every(({ tool }) => !changesFiles(tool))) return;
-      await app.load(loadAskedDiff).catch(() => {});
-    };
-    return new SessionStore(client, id, (changes) => spoken.take(changes), prepare);
+    const store = new SessionStore(client, id, (changes) => spoken.take(changes), prepare);
+    /** A question whose changes are drawn later would move the conversation. */
+    async function prepare({ pending_approvals }: SessionState) {
+      if (!pending_approvals.some(({ tool }) => changesFiles(tool))) return;
+      store.asked_diff = await app.load(loadAskedDiff).catch(() => undefined);
+    }
+    return store;
   });
   useEffect(() => {
     store.open();

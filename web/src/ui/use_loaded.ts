@@ -10,15 +10,15 @@ interface Loaded<P> {
 }
 
 /**
- * Loads a component when it is first drawn. One that was loaded before is there at once.
+ * Loads a component when it is first drawn. One that was loaded before is there before the next
+ * paint.
  *
  * @param load imports it; another function is another component.
  */
 export function useLoaded<P>(load: () => Promise<ComponentType<P>>): Loaded<P> {
   const app = useApp();
-  const [loaded, setLoaded] = useState<Loaded<P>>({ Part: app.imported(load) });
+  const [loaded, setLoaded] = useState<Loaded<P>>({});
   useLayoutEffect(() => {
-    if (loaded.Part !== undefined && loaded.Part === app.imported(load)) return;
     let gone = false;
     app.load(load).then(
       (Part) => gone || setLoaded({ Part }),

@@ -6,6 +6,8 @@ import { AskedPage } from "../support/asked_page.ts";
 import type { Scripted } from "../support/model_servers.ts";
 import { Scenario, until } from "../support/scripted.ts";
 import { SharedBrowser } from "../support/shared_browser.ts";
+import { startHttpToolServer } from "../support/tool_server_http.ts";
+import { httpEntry, policyOf } from "../support/tool_servers.ts";
 import { AppPage, no_browser } from "../support/web.ts";
 
 const shared = new SharedBrowser();
@@ -269,6 +271,33 @@ Deno.test({
     await page.getByRole("log").getByText("The end.").waitFor();
     assertEquals(Deno.readTextFileSync(join(it.workdir, "old.txt")), "was\n");
     app.clean("kinds");
+  },
+});
+
+Deno.test({
+  name: "a call of a server's tool says that svc cannot undo it, and shows its texts as texts",
+  ignore: no_browser,
+  async fn() {
+    await using server = startHttpToolServer();
+    const text = `first\nsecond ${"word ".repeat(200)}`;
+    await using it = await Scenario.begin([
+      { calls: [{ name: "mcp_web_echo", args: { text } }] },
+      { text: "The end." },
+    ], { policy: policyOf(httpEntry("web", server.url)), start: { approval: "ask" } });
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const { page } = app;
+    await it.send("go");
+    await page.getByText("Call this tool of a server?").waitFor();
+    await page.getByText("svc cannot check or undo what the server does.").waitFor();
+    assertEquals(await page.locator(".approval-reason").innerText(), "echo of tool server web");
+    assertEquals(await page.locator(".approval-args dd").innerText(), text.trimEnd());
+    for (const [width, height] of SIZES) {
+      await page.setViewportSize({ width, height });
+      await buttonsInSight(page, `a server's tool at ${width} × ${height}`);
+    }
+    await app.accessible("a server's tool");
+    app.clean("a server's tool");
   },
 });
 

@@ -50,7 +50,7 @@ Deno.test("the files of a question are counted by what becomes of them", () => {
     aboutQuestion(question("apply_patch", { patch: "" }, { changes })).head;
   const changed = { path: "a", before: "1", after: "2" };
   const made = { path: "b", after: "2" };
-  const gone = { path: "c", before: "1", after: "", deleted: true };
+  const gone = { path: "c", before: "1", after: "", deleted: true as const };
   assertEquals(head(changed, { ...changed, before: "3" }), "Change this file?");
   assertEquals(head(made), "Create this file?");
   assertEquals(head(gone), "Delete this file?");

@@ -2,8 +2,8 @@
 import { diffLines } from "diff";
 import { type FileChange, hasAllChanges, REST_NOT_SHOWN } from "../base/edits/changes.ts";
 import { exact, exactLine } from "../base/visible.ts";
-import type { CommandAccess } from "../protocol/command_access.ts";
 import type { Question } from "./question.ts";
+import { risksOf } from "./question_risks.ts";
 
 /** How a line of a question looks. */
 export type QuestionTone = "plain" | "dim" | "head" | "added" | "removed" | "warning";
@@ -66,39 +66,11 @@ function headOf({ reason, args }: Question): string {
 
 /** What a call may do, where that is known. */
 function riskLines(question: Question): QuestionLine[] {
-  const { tool, rule, changes = [] } = question;
-  const risks = tool === "run_command" ? commandRisks(question) : [
-    ...RISKS[tool] === undefined ? [] : [RISKS[tool]],
-    ...OF_SERVER.test(rule) ? ["svc cannot check or undo what the server does"] : [],
-  ];
+  const { changes = [] } = question;
   const deleted = changes.filter((it) => it.deleted).map(({ path }) => exactLine(path));
+  const risks = risksOf(question);
   if (deleted.length > 0) risks.push(`deletes ${deleted.join(", ")}`);
   return risks.map((text) => line("warning", text));
-}
-
-const RISKS: Readonly<Record<string, string>> = {
-  connect: "the command can send there whatever it can read",
-  fetch_url: "the server there sees the whole address, and what it answers goes to the model",
-  git_push: "the repository changes in your name; the command does not see the credential",
-  start_project_servers: "starts the programs below, which the project names, not you",
-  verify: "these are programs of the project, and can change files of the directory",
-};
-
-/** The rule of a tool server's tool. */
-const OF_SERVER = / of tool server .+, as described now \(SHA-256 [0-9a-f]{64}\)$/;
-
-function commandRisks({ args, reason }: Question): string[] {
-  const { outside_sandbox, network, paths = [] } = (args ?? {}) as CommandAccess;
-  if (outside_sandbox || reason.includes("runs with all your rights")) {
-    return ["it is in no sandbox: it can change all your files and use the network"];
-  }
-  return [
-    "it can change and delete files in this session's directories",
-    ...network ? ["it can send what it reads to the network"] : [],
-    ...paths.map(({ path, access }) =>
-      `it may ${access === "read" ? "read" : "read and change"} ${exactLine(path)}`
-    ),
-  ];
 }
 
 // ── differences ────────────────────────────────────────────────────────────────────────────────

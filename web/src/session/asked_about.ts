@@ -1,8 +1,8 @@
 /** A question about a call in a few words: what will be done, and what that may do. */
 import { hasAllChanges } from "../../../src/base/edits/changes.ts";
 import { exactLine } from "../../../src/base/visible.ts";
-import { accessWords, type CommandAccess } from "../../../src/protocol/command_access.ts";
 import type { Question } from "../../../src/session/question.ts";
+import { isOfServer, risksOf } from "../../../src/session/question_risks.ts";
 
 export interface About {
   /** Asks for the decision. */
@@ -11,67 +11,26 @@ export interface About {
   risk?: string;
 }
 
+const HEADS: Readonly<Record<string, string>> = {
+  connect: "Let the command connect?",
+  fetch_url: "Fetch this address?",
+  git_push: "Push with your credential?",
+  start_project_servers: "Start this project's tool servers?",
+  trust_directory: "Trust this directory?",
+  verify: "Run this project's checks?",
+};
+
 /** What is asked, by the kind of call. */
 export function aboutQuestion(question: Question): About {
-  const { tool, rule } = question;
-  switch (tool) {
-    case "run_command":
-      return command(question);
-    case "apply_patch":
-    case "edit_file":
-    case "write_file":
-      return files(question);
-    case "fetch_url":
-      return {
-        head: "Fetch this address?",
-        risk: "The server there sees the whole address, and what it answers goes to the model.",
-      };
-    case "connect":
-      return {
-        head: "Let the command connect?",
-        risk: "The command can send there whatever it can read.",
-      };
-    case "git_push":
-      return {
-        head: "Push with your credential?",
-        risk: "The repository changes in your name. The command does not see the credential.",
-      };
-    case "verify":
-      return {
-        head: "Run this project's checks?",
-        risk: "They are programs of the project, and can change files of the directory.",
-      };
-    case "start_project_servers":
-      return {
-        head: "Start this project's tool servers?",
-        risk: "It starts the programs below, which the project names, not you.",
-      };
-  }
-  if (/ of tool server .+, as described now \(SHA-256 [0-9a-f]{64}\)$/.test(rule)) {
-    return {
-      head: "Call this tool of a server?",
-      risk: "svc cannot check or undo what the server does.",
-    };
-  }
-  return { head: "Allow this?" };
-}
-
-function command({ args, reason }: Question): About {
-  const { background, command } = (args ?? {}) as { background?: unknown; command?: unknown };
-  const head = background ? "Run this command in the background?" : "Run this command?";
-  const beyond = accessWords(args);
-  const [, notes] = aroundCommand(reason, String(command));
-  if (beyond === "outside of the sandbox" || notes?.includes("runs with all your rights")) {
-    return { head, risk: "It is in no sandbox: it can change all your files and use the network." };
-  }
-  const { network, paths = [] } = (args ?? {}) as CommandAccess;
-  const writes = paths.some(({ access }) => access === "write");
-  return {
-    head,
-    risk: "It can change and delete files in this session's directories" +
-      (writes ? " and where it asks to." : ".") +
-      (network ? " It can send whatever it reads." : ""),
-  };
+  const { tool, args } = question;
+  if (["apply_patch", "edit_file", "write_file"].includes(tool)) return files(question);
+  const { background } = (args ?? {}) as { background?: unknown };
+  const head = tool === "run_command"
+    ? background ? "Run this command in the background?" : "Run this command?"
+    : HEADS[tool] ?? (isOfServer(question) ? "Call this tool of a server?" : "Allow this?");
+  const risks = risksOf(question)
+    .map((text) => `${text[0].toUpperCase()}${text.slice(1)}.`);
+  return { head, ...risks.length > 0 && { risk: risks.join(" ") } };
 }
 
 function files({ tool, changes = [], args }: Question): About {

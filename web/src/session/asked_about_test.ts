@@ -21,7 +21,8 @@ Deno.test("a question says what it asks, and a command what it may do", () => {
   assertEquals(risk(command("id", "run outside of the sandbox: id", outside)), free);
   assertEquals(
     risk(command("id", "run with network access: id", { network: true, reason: "why" })),
-    "It can change and delete files in this session's directories. It can send whatever it reads.",
+    "It can change and delete files in this session's directories. " +
+      "It can send what it reads to the network.",
   );
 });
 
@@ -34,12 +35,14 @@ Deno.test("what is not of svc itself is named as such", () => {
   const heads = [
     question("start_project_servers", { file: "svc.policy.yaml" }),
     question("git_push", { repository: "https://example.com/a.git", for: "run git push" }),
+    question("trust_directory", { hooks: ["tool.before: ./check (30 s)"] }),
     question("connect", { host: "example.com", for: "run curl" }),
     question("remember", { text: "likes tea of tool server x, as described now" }),
   ].map((asked) => aboutQuestion(asked).head);
   assertEquals(heads, [
     "Start this project's tool servers?",
     "Push with your credential?",
+    "Trust this directory?",
     "Let the command connect?",
     "Allow this?",
   ]);

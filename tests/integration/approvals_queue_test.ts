@@ -115,11 +115,14 @@ Deno.test({
     };
     let daemon = await place.serve();
     const asking = { ...ASKING, workdir: place.mkdir("asking"), title: "asks" };
+    let short_ms: number;
     {
       await using client = await daemon.rpc();
       const workdir = place.mkdir("project");
       const id = await client.session({ ...ASKING, approval: "auto", workdir, title: "works" });
-      await client.turn(id, "run echo short");
+      const { at } = await client.turn(id, "run echo short");
+      const [{ at: begun }] = client.of("turn.started");
+      short_ms = Date.parse(at) - Date.parse(begun);
       await client.turn(id, "run sleep 1.2; echo long");
       const asks = await client.session(asking);
       await client.rpc.call("session.send", { session_id: asks, text: "run echo waits" });
@@ -129,11 +132,14 @@ Deno.test({
     }
     await daemon.ended();
     daemon = await place.serve();
-    await until(() => notices().length === 2, "both notices");
-    const [ended, waits] = notices();
-    assertEquals([ended.event, ended.title, ended.stop_reason], ["turn.ended", "works", "ok"]);
+    const of = (event: string) => notices().filter((it) => it.event === event);
+    await until(() => of("approval.waiting").length === 1, "the notice of the question");
+    const [ended, ...others] = of("turn.ended").toReversed();
+    assertEquals([ended.title, ended.stop_reason], ["works", "ok"]);
     assertStringIncludes(ended.text, "long");
-    assertEquals([waits.event, waits.title], ["approval.waiting", "asks"]);
+    // On a slow machine a short turn may be long.
+    assertEquals(others.length, short_ms < 1_000 ? 0 : 1);
+    assertEquals(of("approval.waiting")[0].title, "asks");
     await daemon.stop();
   },
 });

@@ -13,6 +13,8 @@ export interface HookVerdict {
   action?: "allow" | "ask" | "deny";
   /** The reason for the model and the person. */
   reason?: string;
+  /** Arguments that replace those of the call with the same names. */
+  args?: Readonly<Record<string, unknown>>;
   /** Text for the model, added to the result. */
   context?: string;
 }
@@ -34,8 +36,7 @@ export function withContext(
   outcome: ToolOutcome,
   ...contexts: (string | undefined)[]
 ): ToolOutcome {
-  const told = contexts.filter((it) => it !== undefined && it !== "");
-  if (told.length === 0) return outcome;
-  const notes = told.map((it) => `[from a hook of the operator]\n${it}`);
+  const notes = contexts.filter((it) => it !== undefined && it !== "");
+  if (notes.length === 0) return outcome;
   return { ...outcome, output: [outcome.output, ...notes].filter((it) => it !== "").join("\n") };
 }

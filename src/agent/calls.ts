@@ -16,6 +16,7 @@ import { connectOf } from "./connect.ts";
 import type {
   Judged,
   LocatedArgs,
+  LocateScope,
   Preview,
   Subagent,
   SubagentEnd,
@@ -187,42 +188,30 @@ class CallProgress {
 }
 
 async function perform(
-  { parts, tools, session, turn, delegate, said = {} }: CallContext,
+  step: CallContext,
   call: ToolCall,
   progress: CallProgress,
 ): Promise<ToolOutcome> {
+  const { parts, tools, session, turn, delegate, said = {} } = step;
   const tool = tools.find((it) => it.spec.name === call.tool);
   if (tool === undefined) {
     const names = tools.map((it) => it.spec.name).join(", ");
     return { ok: false, output: `unknown tool ${call.tool}; available tools: ${names}` };
   }
-  const { args: parsed, problem } = tool.parse(call.args);
-  if (problem !== undefined) return { ok: false, output: `invalid arguments:\n${problem}` };
-  const lost = await parts.findDirectory?.(session);
-  if (lost !== undefined) return { ok: false, output: lost };
-  const own = {
-    session_id: session.id,
-    workdir: session.state.workdir,
-    hidden: parts.hidden(session),
-    added: parts.added(session),
-    signal: turn.signal,
-  };
-  const located: LocatedArgs = await tool.locate?.(parsed, own) ?? { args: parsed, notes: [] };
-  if (located.problem !== undefined) return { ok: false, output: located.problem };
+  const made = await makeReady(step, tool, call.args);
+  if ("problem" in made) return { ok: false, output: made.problem };
+  const admitted = await admit(step, call.call_id, tool, made, progress);
+  const { context, ruling, changed = false, ready: { args, located, scope } } = admitted;
   const { root } = located;
-  const scope = { ...own, ...placeOf(root) };
   const { workdir } = scope;
-  const args = await tool.prepare(located.args, workdir, session.id);
   const hooked: HookedCall = { call_id: call.call_id, tool, args };
   const preview = () => tool.preview?.(args, { ...scope, reader: session.reader });
   const asked_about = tool.risk?.(args, workdir);
-  const { refusal, by_rule = false, context } = await approve(
-    parts,
-    { ...hooked, workdir, preview, allowed: said.allowed },
-    session,
-    turn,
-    progress,
-  );
+  // The person has not seen what a hook makes of it now.
+  const allowed = said.allowed && !changed;
+  const { refusal, by_rule = false } = "refusal" in admitted
+    ? admitted
+    : await decideCall({ ...hooked, workdir, preview, allowed }, ruling, session, turn, progress);
   if (turn.continued) await session.approvals.settle(call.call_id, refusal ? "deny" : "allow");
   if (refusal !== undefined) return withContext({ ok: false, output: refusal }, context);
   if (tool.access === "write" || tool.access === "execute") {
@@ -333,37 +322,98 @@ interface Approved {
   refusal?: string;
   /** Whether only a rule allowed it. */
   by_rule?: boolean;
+}
+
+/** A call whose arguments fit its tool. */
+interface ReadyCall {
+  /** As the model or a hook wrote them. */
+  written: Readonly<Record<string, unknown>>;
+  /** As the tool gets them. */
+  args: unknown;
+  located: LocatedArgs;
+  scope: LocateScope & Partial<Pick<ToolScope, "prefix">>;
+}
+
+/** Checks the arguments of a call and finds where it works. */
+async function makeReady(
+  { parts, session, turn }: CallContext,
+  tool: Tool,
+  given: unknown,
+): Promise<ReadyCall | { problem: string }> {
+  const { args: written, problem } = tool.parse(given);
+  if (problem !== undefined) return { problem: `invalid arguments:\n${problem}` };
+  const lost = await parts.findDirectory?.(session);
+  if (lost !== undefined) return { problem: lost };
+  const own = {
+    session_id: session.id,
+    workdir: session.state.workdir,
+    hidden: parts.hidden(session),
+    added: parts.added(session),
+    signal: turn.signal,
+  };
+  const located: LocatedArgs = await tool.locate?.(written, own) ?? { args: written, notes: [] };
+  if (located.problem !== undefined) return { problem: located.problem };
+  const scope = { ...own, ...placeOf(located.root) };
+  const args = await tool.prepare(located.args, scope.workdir, session.id);
+  return { written: written as ReadyCall["written"], args, located, scope };
+}
+
+interface Admitted {
+  ready: ReadyCall;
+  /** What rules and hooks say. */
+  ruling: Ruling;
+  /** Whether a hook has changed its arguments. */
+  changed?: boolean;
   /** Text from hooks for the model. */
   context?: string;
 }
 
 /**
- * Decides by the person's rules, then by the approval mode (contract.md section 5), and asks if
- * needed. A rule allows calls only in sessions that ask, and never one that also needs approval in
- * `auto`.
+ * Decides by the person's rules, then by the hooks. What a hook changes must fit the tool, and the
+ * rules hold for it as if the model had written it.
  */
-async function approve(
-  { judge, beforeCall }: CallParts<TurnSession>,
-  call: TriedCall,
-  session: TurnSession,
-  turn: Turn,
+async function admit(
+  step: CallContext,
+  call_id: string,
+  tool: Tool,
+  ready: ReadyCall,
   progress: CallProgress,
-): Promise<Approved> {
-  const { action, by, choices } = await judge(session, call.tool, call.args);
-  if (action === "deny") {
-    return { refusal: `denied by the person's rule ${by}; do not try to do it in another way` };
-  }
-  const hooks = beforeCall?.(session, call, turn.soft) ?? Promise.resolve(undefined);
-  const { action: said, reason = "", context } = await progress.wait(hooks) ?? {};
+): Promise<Admitted & Approved> {
+  const { parts: { judge, beforeCall }, session, turn } = step;
+  let ruling = await judge(session, tool, ready.args);
+  if (ruling.action === "deny") return { ready, ruling, refusal: deniedBy(ruling) };
+  const hooks = beforeCall?.(session, { call_id, tool, args: ready.args }, turn.soft);
+  const verdict = await progress.wait(hooks ?? Promise.resolve(undefined)) ?? {};
+  const { action: said, reason = "", args, context } = verdict;
   if (said === "deny") {
-    return { refusal: `refused: ${reason}; do not try to do it in another way`, context };
+    const refusal = `refused: ${reason}; do not try to do it in another way`;
+    return { ready, ruling, refusal, context };
+  }
+  if (args !== undefined) {
+    const again = await makeReady(step, tool, { ...ready.written, ...args });
+    if ("problem" in again) {
+      const refusal = `refused: a hook changed the call, and then: ${again.problem}`;
+      return { ready, ruling, refusal, context };
+    }
+    ready = again;
+    ruling = await judge(session, tool, ready.args);
+    if (ruling.action === "deny") return { ready, ruling, refusal: deniedBy(ruling), context };
   }
   // A hook can only be stricter than a rule; without a rule it may allow like one.
-  const decided = said === "ask" ? { action: said, by: reason } : { action: action ?? said, by };
-  return { ...await decideCall(call, { ...decided, choices }, session, turn, progress), context };
+  const action = said === "ask" ? said : ruling.action ?? said;
+  const by = said === "ask" ? reason : ruling.by;
+  return { ready, ruling: { ...ruling, action, by }, changed: args !== undefined, context };
 }
 
-/** Decides by rules and hooks, and by the approval mode. */
+function deniedBy({ by }: Ruling): string {
+  return `denied by the person's rule ${by}; do not try to do it in another way`;
+}
+
+/**
+ * Decides by what rules and hooks say, then by the approval mode (contract.md section 5), and asks
+ * if needed. A rule allows calls only in sessions that ask, and never one that also needs approval
+ * in `auto`.
+ */
 async function decideCall(
   { tool, args, call_id, workdir, preview, allowed }: TriedCall,
   { action, by, choices }: Ruling,

@@ -9,6 +9,7 @@ import type { TurnLimits } from "../protocol/event_data.ts";
 import { type EventData, FILES_UNREADABLE, LATER_FILES, MAIN_LANE } from "../protocol/events.ts";
 import { askedOf, type PersonQuestion } from "../protocol/person_question.ts";
 import { parkedNow } from "../protocol/note_text.ts";
+import { TRUST_DIRECTORY } from "../protocol/trust.ts";
 import { laterByName } from "../jail/runs_later.ts";
 import { callLine } from "../base/call_line.ts";
 import { exactLine, visible } from "../base/visible.ts";
@@ -354,7 +355,8 @@ class Run {
     const again = this.#answered.has(data.call_id);
     this.#answered.add(data.call_id);
     const asked = askedOf(data);
-    if (asked === undefined) this.#deny(data, again);
+    if (data.tool === TRUST_DIRECTORY) this.#leaveUntrusted(data, again);
+    else if (asked === undefined) this.#deny(data, again);
     else this.#leaveOpen(data, asked, again);
   }
 
@@ -373,6 +375,19 @@ class Run {
     console.error(`svc: denied, because nobody can be asked: ${call} (${named(hint)})`);
     this.#progress.denied++;
     this.#line({ type: "denied", call_id, tool, args, hint });
+  }
+
+  /** Goes on without the directory's own rules and hooks. */
+  #leaveUntrusted({ approval_id }: Asked, again: boolean): void {
+    const { rpc, session_id } = this.#opened!;
+    const message = "nobody is there to decide";
+    rpc.call("session.approve", { session_id, approval_id, decision: "deny", message })
+      .catch(() => {});
+    if (again) return;
+    console.error(
+      "svc: the rules and hooks of this directory are left out, because nobody can be asked; " +
+        `${named("`svc permissions trust` trusts them")}`,
+    );
   }
 
   /** Tells the model that nobody is there to answer. */

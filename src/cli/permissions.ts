@@ -5,6 +5,7 @@ import { UsageError } from "./define.ts";
 import type { Input } from "./spec.ts";
 import { table } from "./table.ts";
 import type { ADD, ALLOW, DENY, LIST, REMOVE, TEST, TRUST, UNTRUST } from "./table/permissions.ts";
+import { hookLines, trustedText } from "../features/chat_commands/trust_text.ts";
 import { absolute } from "./workdir.ts";
 
 interface Item {
@@ -36,9 +37,11 @@ export async function list({ flags }: Input<typeof LIST>): Promise<number> {
   const found = await withDaemon((rpc) => rpc.call("permissions.list", place));
   if (flags.json) return print(found);
   const { rules, problem, untrusted = [], trusted = [] } = found;
+  const hooks = hookLines(found, "needs trust");
   for (const { directory } of trusted) console.log(visibleLine(`trusted: ${directory}`));
   for (const rule of untrusted) console.log(visibleLine(`needs trust: allow ${rule}`));
-  if (problem !== undefined) console.log(visible(`the project's file cannot be used: ${problem}`));
+  for (const hook of hooks) console.log(visibleLine(hook));
+  if (problem !== undefined) console.log(visible(problem));
   if (rules.length === 0) {
     console.log("no rules; the approval mode of a session decides");
     return 0;
@@ -110,8 +113,7 @@ export async function trust({ flags, args }: Input<typeof TRUST>): Promise<numbe
   const directory = absolute(args.directory ?? ".");
   const done = await withDaemon((rpc) => rpc.call("permissions.trust", { directory }));
   if (flags.json) return print(done);
-  const rules = done.allows.map((rule: string) => `  ${rule}`);
-  console.log(visible([`${done.directory} is trusted: its own rules allow`, ...rules].join("\n")));
+  console.log(visible(trustedText(done)));
   return 0;
 }
 

@@ -106,6 +106,7 @@ const ANYWHERE: readonly (Later & { names: readonly string[] })[] = [
   },
   { runner: "svc starts the tool servers in it", soon: true, names: ["svc.policy.yaml"] },
   { runner: "its rules decide what you are asked", names: ["svc.permissions.toml"] },
+  { runner: "svc runs the hooks in it, if you trust the directory", names: ["svc.hooks.toml"] },
   {
     runner: "its runtime loads it by itself",
     only: "new",

@@ -23,15 +23,33 @@ export const OUTPUT_MAX = 64 * 1024;
 /** How long to wait for output after the program has ended; a child of it may hold the pipe. */
 const OUTPUT_GRACE_MS = 200;
 
+/** How a program ended, and what it wrote. */
+export interface InputEnd {
+  code: number;
+  output: string;
+  /** On standard error, without the end if it is long. */
+  errors: string;
+}
+
+/**
+ * Runs a program to its end, as {@linkcode endWithInput} does.
+ *
+ * @returns what it wrote
+ * @throws {Error} when it exits with another code than 0
+ */
+export async function runWithInput(options: InputOptions): Promise<string> {
+  const { code, output } = await endWithInput(options);
+  if (code !== 0) throw new Error(`it exited with ${code}`);
+  return output;
+}
+
 /**
  * Runs a program to its end, with nothing left of what it started.
  *
- * @returns what it wrote
- * @throws {Error} when it cannot be started, exits with another code than 0, takes too long or writes
- * too much
+ * @throws {Error} when it cannot be started, takes too long or writes too much
  * @throws the signal's reason
  */
-export async function runWithInput(options: InputOptions): Promise<string> {
+export async function endWithInput(options: InputOptions): Promise<InputEnd> {
   const { what, program, args, input, env, timeout_ms, signal } = options;
   signal.throwIfAborted();
   const child = startProgram(what, program.cmd, {
@@ -41,7 +59,7 @@ export async function runWithInput(options: InputOptions): Promise<string> {
     cwd: "/",
     stdin: "piped",
     stdout: "piped",
-    stderr: "null",
+    stderr: "piped",
     // It is the leader of a group, so that what it starts can be ended with it.
     detached: true,
   });
@@ -50,13 +68,14 @@ export async function runWithInput(options: InputOptions): Promise<string> {
   const onAbort = () => stopped.resolve("abort");
   signal.addEventListener("abort", onAbort, { once: true });
   let endGuard: (() => Promise<void>) | undefined;
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  const pipe = new Pipe(child.stdout, (chunk) => {
-    size += chunk.length;
-    if (size > OUTPUT_MAX) stopped.resolve("output");
-    else chunks.push(chunk.slice());
-  });
+  const written = new Bounded();
+  const said = new Bounded();
+  const pipes = [
+    new Pipe(child.stdout, (chunk) => {
+      if (!written.push(chunk)) stopped.resolve("output");
+    }),
+    new Pipe(child.stderr, (chunk) => void said.push(chunk)),
+  ];
   try {
     endGuard = guardTree(child.pid);
     void write(child.stdin, input);
@@ -72,17 +91,16 @@ export async function runWithInput(options: InputOptions): Promise<string> {
           : `it wrote more than ${OUTPUT_MAX} bytes`,
       );
     }
-    await within(pipe.ended, OUTPUT_GRACE_MS);
-    if (size > OUTPUT_MAX) throw new Error(`it wrote more than ${OUTPUT_MAX} bytes`);
-    if (end !== 0) throw new Error(`it exited with ${end}`);
-    return decoded(chunks);
+    await within(Promise.all(pipes.map(({ ended }) => ended)), OUTPUT_GRACE_MS);
+    if (written.full) throw new Error(`it wrote more than ${OUTPUT_MAX} bytes`);
+    return { code: end, output: written.text(), errors: said.text() };
   } finally {
     clearTimeout(timer);
     signal.removeEventListener("abort", onAbort);
     signalGroup(child.pid, "SIGKILL");
     await child.status;
     await endGuard?.();
-    await pipe.close();
+    await Promise.all(pipes.map((pipe) => pipe.close()));
     await child.stdin.abort().catch(() => {});
   }
 }
@@ -100,12 +118,28 @@ async function write(stdin: WritableStream<Uint8Array>, input: string): Promise<
   }
 }
 
-function decoded(chunks: readonly Uint8Array[]): string {
-  const bytes = new Uint8Array(chunks.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const chunk of chunks) {
-    bytes.set(chunk, at);
-    at += chunk.length;
+/** Keeps the first {@linkcode OUTPUT_MAX} bytes. */
+export class Bounded {
+  readonly #chunks: Uint8Array[] = [];
+  #size = 0;
+  full = false;
+
+  /** @param chunk is copied @returns whether there was room for it */
+  push(chunk: Uint8Array): boolean {
+    if (this.#size + chunk.length > OUTPUT_MAX) this.full = true;
+    if (this.full) return false;
+    this.#size += chunk.length;
+    this.#chunks.push(chunk.slice());
+    return true;
   }
-  return new TextDecoder().decode(bytes);
+
+  text(): string {
+    const bytes = new Uint8Array(this.#size);
+    let at = 0;
+    for (const chunk of this.#chunks) {
+      bytes.set(chunk, at);
+      at += chunk.length;
+    }
+    return new TextDecoder().decode(bytes);
+  }
 }

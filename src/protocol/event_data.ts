@@ -436,13 +436,17 @@ export interface EventData {
     error?: string;
     usage: TurnUsage;
   };
-  /** One of the operator's hooks made a decision, added text for the model, or failed. */
+  /** A hook made a decision, changed a call, added text for the model, or failed. */
   "hook.ran": {
     on: string;
     program: string;
+    /** The project's file that it is from; missing for a hook of the operator. */
+    file?: string;
     call_id?: string;
     decision?: "allow" | "ask" | "deny";
     reason?: string;
+    /** Arguments that replace those of the call with the same names. */
+    args?: Record<string, unknown>;
     /** Text for the model. */
     context?: string;
     /** The failure. */

@@ -371,6 +371,7 @@ Deno.test("settings that make no sense are refused with their place", () => {
     timeout_s: 30,
     may_allow: false,
     on_failure: "deny",
+    format: "svc",
   });
   const wrong: [string, RegExp][] = [
     ['on = "tool.before"', /hooks\.0\.command/],

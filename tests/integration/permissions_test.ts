@@ -46,12 +46,16 @@ async function ask(
   const { seq } = await client.rpc.call("session.send", { session_id, text });
   const later = (type: string) => mine(type).filter((it) => it.seq > seq);
   const ended = () => later("turn.completed").length > 0;
-  await client.wait(() => ended() || later("approval.requested").length > 0, "a question");
-  const asked = later("approval.requested").map(({ data }) => data);
-  for (const { approval_id } of asked) {
-    await client.rpc.call("session.approve", { session_id, approval_id, ...answer });
+  const questions = () => later("approval.requested").map(({ data }) => data);
+  const asked: Record<string, unknown>[] = [];
+  while (!ended()) {
+    await client.wait(() => ended() || questions().length > asked.length, "a question");
+    for (const question of questions().slice(asked.length)) {
+      asked.push(question);
+      const { approval_id } = question;
+      await client.rpc.call("session.approve", { session_id, approval_id, ...answer });
+    }
   }
-  await client.wait(ended, "the end of the turn");
   const { data: { ok, output } } = mine("session.tool_completed").at(-1)!;
   return { asked, ok, output };
 }
@@ -284,10 +288,12 @@ test("a project's file allows once a person trusts the directory, until it chang
   write('allow = ["run_command: echo *"]\ndeny = ["run_command: echo never*"]\n');
   const id = await client.session(toolbelt(workdir));
   const asked = async (text = "run echo hi") => (await ask(client, id, text)).asked.length;
-  assertEquals([await asked(), await asked()], [1, 1]);
-  const notes = () => client.of("lane.note").map(({ data }) => String(data.text));
-  assertEquals(notes().length, 1);
-  assertStringIncludes(notes()[0], "would allow run_command: echo *; /trust lets it");
+  const { asked: [question, call] } = await ask(client, id, "run echo hi");
+  assertEquals([question.tool, call.tool], ["trust_directory", "run_command"]);
+  assertStringIncludes(String(question.reason), "its rules allow calls without asking you");
+  assertEquals(question.args, { allows: ["run_command: echo *"] });
+  // "No" is remembered for this content.
+  assertEquals(await asked(), 1);
   const listed = () => client.rpc.call("permissions.list", { session_id: id });
   assertEquals((await listed()).untrusted, ["run_command: echo *"]);
 
@@ -297,14 +303,21 @@ test("a project's file allows once a person trusts the directory, until it chang
   assertStringIncludes(JSON.stringify(refused.content), "only a person");
 
   const trusted = await client.rpc.call("permissions.trust", { session_id: id });
-  assertEquals(trusted, { directory: workdir, allows: ["run_command: echo *"] });
+  assertEquals(trusted, { directory: workdir, allows: ["run_command: echo *"], hooks: [] });
   assertEquals([await asked(), await asked("run touch x")], [0, 1]);
   assertEquals((await ask(client, id, "run echo never")).ok, false);
   // In this directory alone, and for no work for others.
   const copy = place.mkdir("copy");
   Deno.copyFileSync(join(workdir, "svc.permissions.toml"), join(copy, "svc.permissions.toml"));
   const other = await client.session(toolbelt(copy));
-  assertEquals((await ask(client, other, "run echo hi")).asked.length, 1);
+  assertEquals((await ask(client, other, "run echo hi")).asked.length, 2);
+  // Where nobody is asked, a note tells.
+  const third = place.mkdir("third");
+  Deno.copyFileSync(join(workdir, "svc.permissions.toml"), join(third, "svc.permissions.toml"));
+  const unattended = await client.session(toolbelt(third, { approval: "auto" }));
+  assertEquals((await ask(client, unattended, "run echo hi")).asked.length, 0);
+  const [note] = client.of("lane.note").map(({ data }) => String(data.text));
+  assertStringIncludes(note, "would allow run_command: echo *; /trust lets them");
 
   await daemon.stop();
   const again = await place.serve();
@@ -312,7 +325,7 @@ test("a project's file allows once a person trusts the directory, until it chang
   await after.rpc.call("session.subscribe", { session_id: id });
   assertEquals((await ask(after, id, "run echo hi")).asked.length, 0);
   write('allow = ["run_command: echo *", "run_command: touch *"]\n');
-  assertEquals((await ask(after, id, "run echo hi")).asked.length, 1);
+  assertEquals((await ask(after, id, "run echo hi")).asked.length, 2);
   const svc = (...args: string[]) => place.svc(["permissions", ...args], { cwd: workdir });
   assertMatch(
     (await svc("list", "--directory", ".")).stdout,

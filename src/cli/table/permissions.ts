@@ -61,13 +61,15 @@ export const ALLOW = spec({
 export const DENY = spec({ summary: "Refuse calls", about, args: { rule }, flags: kept });
 const dir = optional(TEXT, "The directory; by default, the current one");
 export const TRUST = spec({
-  summary: "Let the rules of a directory's own svc.permissions.toml allow calls",
-  about: "Holds until the file changes. Rules that deny or ask hold without trust.",
+  summary: "Let a directory's own rules allow calls, and its hooks run",
+  about:
+    "Its files are svc.permissions.toml, svc.hooks.toml and the hooks of .claude/settings.json.\n" +
+    "Holds until they change. Rules that deny or ask hold without trust.",
   args: { directory: dir },
   flags: { json },
 });
 export const UNTRUST = spec({
-  summary: "Take the trust in a directory's own rules back",
+  summary: "Take the trust in a directory's own rules and hooks back",
   args: { directory: dir },
   flags: { json },
 });

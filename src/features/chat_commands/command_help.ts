@@ -17,7 +17,7 @@ const COMMANDS: readonly (readonly [usage: string, what: string])[] = [
   ["/add-dir [DIR[:ro]]", "show the added directories, or add one for tools and commands"],
   ["/remove-dir DIR", "remove an added directory"],
   ["/permissions [test CMD]", "the rules of this session; also: allow, deny, remove"],
-  ["/trust [no]", "let this directory's own rules allow calls, or no longer"],
+  ["/trust [no]", "let this directory's own rules allow calls and its hooks run, or no longer"],
   ["/rename TITLE", "change the title"],
   ["/pin, /unpin", "show this session first in lists, or no longer"],
   ["/archive", "leave it out of lists until it gets another message"],

@@ -1,4 +1,5 @@
 /** `/permissions` and `/trust`, as they are typed in a chat. */
+import { hookLines, trustedText } from "./trust_text.ts";
 import type { CallVerb, Result } from "../verb_types.ts";
 
 type Rule = Result<"permissions.list">["rules"][number];
@@ -32,7 +33,8 @@ export async function runPermissions(
 }
 
 async function listed(session_id: string, call: CallVerb): Promise<string> {
-  const { rules, problem, untrusted = [] } = await call("permissions.list", { session_id });
+  const found = await call("permissions.list", { session_id });
+  const { rules, problem, untrusted = [] } = found;
   const lines = rules.map((it) =>
     `  ${it.action} ${it.rule} · ${whereOf(it)}${it.rule_id ? ` · ${it.rule_id}` : ""}`
   );
@@ -40,7 +42,8 @@ async function listed(session_id: string, call: CallVerb): Promise<string> {
     rules.length === 0 ? "no rules; the approval mode decides" : "rules of this session:",
     ...lines,
     ...untrusted.map((rule) => `  needs /trust: allow ${rule}`),
-    ...(problem === undefined ? [] : [`the project's file cannot be used: ${problem}`]),
+    ...hookLines(found, "needs /trust").map((line) => `  ${line}`),
+    ...(problem === undefined ? [] : [problem]),
     HELP,
   ].join("\n");
 }
@@ -64,7 +67,7 @@ async function tried(command: string, session_id: string, call: CallVerb): Promi
   return `${outcome}, by ${by}${because === "" ? "" : ` (${because})`}`;
 }
 
-/** Trusts the rules of the directory's own file, or takes that back. */
+/** Trusts the rules and hooks of the directory's own files, or takes that back. */
 export async function runTrust(
   value: string,
   session_id: string,
@@ -74,8 +77,8 @@ export async function runTrust(
     const { directory } = await call("permissions.untrust", { session_id });
     return `${directory} is no longer trusted`;
   }
-  if (value !== "") return "/trust trusts this directory's own rules, /trust no takes that back";
-  const { directory, allows } = await call("permissions.trust", { session_id });
-  return [`${directory} is trusted: its own rules allow`, ...allows.map((it) => `  ${it}`)]
-    .join("\n");
+  if (value !== "") {
+    return "/trust trusts this directory's own rules and hooks, /trust no takes that back";
+  }
+  return trustedText(await call("permissions.trust", { session_id }));
 }

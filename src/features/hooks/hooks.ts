@@ -1,10 +1,10 @@
-/** The operator's hooks: which ones run on an event, and what they answer. */
+/** Hooks of the operator and of trusted projects: which run on an event, and what they answer. */
 import type { CallHooks, HookedCall, HookVerdict } from "../../agent/call_hooks.ts";
 import type { ToolOutcome } from "../../agent/tool.ts";
 import { Semaphore } from "../../base/semaphore.ts";
 import { exactLine } from "../../base/visible.ts";
 import { type FoundProgram, personsPrograms, unfound } from "../../os/own_programs.ts";
-import { runWithInput } from "../../os/program_with_input.ts";
+import { endWithInput } from "../../os/program_with_input.ts";
 import { messageOf } from "../../protocol/errors.ts";
 import type { Session } from "../../session/session.ts";
 import type { Turn } from "../../session/turn.ts";
@@ -12,8 +12,17 @@ import type { Host } from "../../verbs/host.ts";
 import { decide } from "../permissions/decide.ts";
 import { callOf } from "../permissions/open.ts";
 import { parseRule } from "../permissions/rule.ts";
+import {
+  type ClaudeCall,
+  claudeCalls,
+  claudeInputs,
+  type ProgramEnd,
+  readClaude,
+} from "./claude_messages.ts";
 import { type Hook, type HookEvent, HOOKS } from "./config.ts";
 import { type HookAnswer, type HookInput, readAnswer } from "./messages.ts";
+import type { ProjectHook, ProjectHookFiles } from "./project.ts";
+import { type ProjectHost, runProjectHook } from "./project_run.ts";
 
 /** The variables that a program gets; keys in the daemon's environment are left out. */
 const PASSED = [
@@ -33,15 +42,26 @@ type Told<E extends HookEvent> = E extends HookEvent
   : never;
 type AboutKeys = Exclude<keyof Extract<HookInput, { event: "session.created" }>, "event">;
 
+/** A hook of daemon.toml, or of a project. */
+type AnyHook = Hook | ProjectHook;
+
 /** How a hook ended: with an answer, or a problem. */
 interface Ran {
-  hook: Hook;
+  hook: AnyHook;
   answer: HookAnswer;
   problem?: string;
 }
 
+/** What of a project runs. */
+export interface ProjectHooksOf {
+  files: Pick<ProjectHookFiles, "read">;
+  /** Reports whether a person trusts what is in a directory now. */
+  isTrusted(directory: string): Promise<boolean>;
+}
+
 export class Hooks implements Required<CallHooks<Session>>, AsyncDisposable {
-  readonly #host: Pick<Host, "config" | "log">;
+  readonly #host: Pick<Host, "config" | "log"> & ProjectHost;
+  readonly #project: ProjectHooksOf;
   readonly #env: Record<string, string>;
   readonly #find: (program: string) => FoundProgram | undefined;
   /** Those that calls and turns wait for, and the others, which must not hold these up. */
@@ -51,8 +71,10 @@ export class Hooks implements Required<CallHooks<Session>>, AsyncDisposable {
   readonly #running = new Set<Promise<unknown>>();
   #queued = 0;
 
-  constructor({ config, log, env, path, writable }: Host) {
-    this.#host = { config, log };
+  constructor(host: Host, project: ProjectHooksOf) {
+    const { env, path, writable } = host;
+    this.#host = host;
+    this.#project = project;
     this.#env = Object.fromEntries(PASSED.flatMap((name) => {
       const value = env(name);
       return value === undefined ? [] : [[name, value]];
@@ -60,7 +82,10 @@ export class Hooks implements Required<CallHooks<Session>>, AsyncDisposable {
     this.#find = personsPrograms(env, path, writable);
   }
 
-  /** Runs the hooks before a call, in their order, until one denies it. */
+  /**
+   * Runs the hooks before a call, in their order, until one denies it. Each sees the arguments as
+   * those before it have changed them.
+   */
   async beforeCall(
     session: Session,
     call: HookedCall,
@@ -68,11 +93,13 @@ export class Hooks implements Required<CallHooks<Session>>, AsyncDisposable {
   ): Promise<HookVerdict | undefined> {
     const verdict: HookVerdict = {};
     const contexts: string[] = [];
-    for (const hook of this.#onCall("tool.before", session, call)) {
-      const told = { event: "tool.before", ...aboutCall(call) } as const;
+    let { args } = call;
+    for (const hook of await this.#on("tool.before", session)) {
+      if (!matches(hook, session, { ...call, args })) continue;
+      const told = { event: "tool.before", ...aboutCall({ ...call, args }) } as const;
       const ran = await this.#run(hook, session, told, signal);
-      const { decision, reason, context } = ran.answer;
-      if (context) contexts.push(context);
+      const { decision, reason, context, args: changed } = ran.answer;
+      if (context) contexts.push(noteOf(hook, context));
       const name = nameOf(hook, session);
       if (ran.problem !== undefined) {
         if (hook.on_failure === "ignore") continue;
@@ -84,8 +111,16 @@ export class Hooks implements Required<CallHooks<Session>>, AsyncDisposable {
         verdict.action = decision;
         const said = decision === "deny" ? "does not allow it" : "asks";
         verdict.reason = `${name} ${said}${reason ? `: ${reason}` : ""}`;
-      } else if (decision === "allow" && hook.may_allow) verdict.action ??= "allow";
+      } else if (decision === "allow" && "may_allow" in hook && hook.may_allow) {
+        verdict.action ??= "allow";
+      }
       if (verdict.action === "deny") break;
+      const other = othersOf(changed, args);
+      if (other === undefined) continue;
+      verdict.args = { ...verdict.args, ...other };
+      args = { ...args as object, ...other };
+      const text = `${name} changed the arguments of this call: ${JSON.stringify(other)}`;
+      contexts.push(noteOf(hook, cut(text)));
     }
     if (contexts.length > 0) verdict.context = contexts.join("\n");
     return verdict;
@@ -99,30 +134,35 @@ export class Hooks implements Required<CallHooks<Session>>, AsyncDisposable {
     signal: AbortSignal,
   ): Promise<string | undefined> {
     const contexts: string[] = [];
-    for (const hook of this.#onCall("tool.after", session, call)) {
+    for (const hook of await this.#on("tool.after", session)) {
+      if (!matches(hook, session, call)) continue;
+      if ("failed" in hook && hook.failed === ok) continue;
       const result = { ok, output: cut(output), ...(exit_code === undefined ? {} : { exit_code }) };
       const told = { event: "tool.after", ...aboutCall(call), ...result } as const;
       const { answer } = await this.#run(hook, session, told, signal);
-      if (answer.context) contexts.push(answer.context);
+      if (answer.context) contexts.push(noteOf(hook, answer.context));
     }
     return contexts.length === 0 ? undefined : contexts.join("\n");
   }
 
   /** Runs the hooks on the beginning of a turn. @throws the turn's reason */
   async turnStarted(session: Session, { turn_id, soft }: Turn): Promise<void> {
-    for (const hook of this.#on("turn.started")) {
-      await this.#run(hook, session, { event: "turn.started", turn_id }, soft);
+    const hooks = await this.#on("turn.started", session);
+    if (hooks.length === 0) return;
+    const prompt = cut((await session.transcript()).waiting.join("\n"));
+    for (const hook of hooks) {
+      await this.#run(hook, session, { event: "turn.started", turn_id, prompt }, soft);
     }
   }
 
   /** Begins the hooks on an event that nothing waits for. */
-  tell(
+  async tell(
     session: Session,
     told: Told<"turn.completed" | "session.created" | "question.asked">,
-  ): void {
-    for (const hook of this.#on(told.event)) {
+  ): Promise<void> {
+    for (const hook of await this.#on(told.event, session)) {
       if (this.#queued >= QUEUED_MAX) {
-        this.#host.log.warn("too many hooks at once", { program: hook.command[0] });
+        this.#host.log.warn("too many hooks at once", { program: programOf(hook) });
         return;
       }
       this.#queued++;
@@ -132,25 +172,19 @@ export class Hooks implements Required<CallHooks<Session>>, AsyncDisposable {
     }
   }
 
-  #on(event: HookEvent): Hook[] {
-    return this.#host.config().of(HOOKS).filter(({ on }) => on === event);
-  }
-
-  #onCall(event: HookEvent, { state }: Session, { tool, args }: HookedCall): Hook[] {
-    const hooks = this.#on(event);
-    if (hooks.every(({ match }) => match === undefined)) return hooks;
-    const { spec: { name }, foreign = false } = tool;
-    const call = callOf(name, args, { workdir: state.workdir, rule: tool.rule(args), foreign });
-    return hooks.filter(({ match }) => {
-      if (match === undefined) return true;
-      const rule = parseRule("deny", match);
-      return decide(call, [{ ...rule, source: "config" }]).action !== undefined;
-    });
+  /** Those of the operator come last: they see what a project's have made of a call. */
+  async #on(event: HookEvent, { state }: Session): Promise<AnyHook[]> {
+    const own = this.#host.config().of(HOOKS).filter(({ on }) => on === event);
+    // They may write files, and work for others follows no project.
+    if (state.trust !== "trusted" || state.approval === "read_only") return own;
+    const found = this.#project.files.read(state.workdir)?.hooks.filter(({ on }) => on === event);
+    if (!found?.length || !await this.#project.isTrusted(state.workdir)) return own;
+    return [...found, ...own];
   }
 
   /** Runs a hook, and records what it decided, told or failed with. @throws the signal's reason */
   async #run(
-    hook: Hook,
+    hook: AnyHook,
     session: Session,
     told: Told<HookEvent>,
     signal: AbortSignal,
@@ -172,34 +206,26 @@ export class Hooks implements Required<CallHooks<Session>>, AsyncDisposable {
   }
 
   async #ask(
-    hook: Hook,
-    { id: session_id, state }: Session,
+    hook: AnyHook,
+    session: Session,
     told: Told<HookEvent>,
     signal: AbortSignal,
   ): Promise<Ran> {
+    const { id: session_id, state } = session;
     const { title, workdir, model, approval, trust } = state;
     const at = new Date().toISOString();
     const input = { ...told, session_id, title, workdir, model, approval, trust, at };
-    const [name, ...args] = hook.command;
     try {
-      const program = this.#find(name);
-      if (program === undefined) throw unfound(name);
-      const output = await runWithInput({
-        what: "a hook",
-        program,
-        args,
-        input: `${JSON.stringify(input satisfies HookInput)}\n`,
-        env: this.#env,
-        timeout_ms: hook.timeout_s * 1_000,
-        signal,
-      });
-      return { hook, answer: answerTo(told.event, readAnswer(output)) };
+      const answer = hook.format === "claude"
+        ? await this.#askClaude(hook, session, input, signal)
+        : readOwn(await this.#start(hook, session, input, signal));
+      return { hook, answer: answerTo(told.event, answer) };
     } catch (error) {
       signal.throwIfAborted();
       const problem = messageOf(error);
       this.#host.log.warn("a hook failed", {
         on: hook.on,
-        program: name,
+        program: programOf(hook),
         session_id,
         error: problem,
       });
@@ -207,18 +233,68 @@ export class Hooks implements Required<CallHooks<Session>>, AsyncDisposable {
     }
   }
 
+  /** Asks about each part of a call, such as the files of a patch, until one is denied. */
+  async #askClaude(
+    hook: AnyHook,
+    session: Session,
+    input: HookInput,
+    signal: AbortSignal,
+  ): Promise<HookAnswer> {
+    const all: HookAnswer = {};
+    const { workdir } = session.state;
+    const inputs = claudeInputs(input);
+    const contexts: string[] = [];
+    for (const each of inputs) {
+      const call = inputs.length === 1 && "tool_name" in each
+        ? each as unknown as ClaudeCall
+        : undefined;
+      const end = await this.#start(hook, session, each, signal);
+      const { context, ...answer } = readClaude(hook.on, end, call, workdir);
+      if (context) contexts.push(context);
+      const stricter = all.decision === "ask" && answer.decision === "allow";
+      Object.assign(all, stricter ? {} : answer);
+      if (answer.decision === "deny") break;
+    }
+    return { ...all, ...(contexts.length > 0 && { context: contexts.join("\n") }) };
+  }
+
+  async #start(
+    hook: AnyHook,
+    session: Session,
+    input: object,
+    signal: AbortSignal,
+  ): Promise<ProgramEnd> {
+    const line = JSON.stringify(input);
+    if ("line" in hook) return await runProjectHook(this.#host, hook, session, line, signal);
+    const [name, ...args] = hook.command;
+    const program = this.#find(name);
+    if (program === undefined) throw unfound(name);
+    const { workdir } = session.state;
+    return await endWithInput({
+      what: "a hook",
+      program,
+      args,
+      input: `${line}\n`,
+      env: { ...this.#env, ...(hook.format === "claude" && { CLAUDE_PROJECT_DIR: workdir }) },
+      timeout_ms: hook.timeout_s * 1_000,
+      signal,
+    });
+  }
+
   async #record(session: Session, told: Told<HookEvent>, { hook, answer, problem }: Ran) {
-    const { decision, reason, context } = answer;
-    if (decision === undefined && !context && problem === undefined) return;
+    const { decision, reason, context, args } = answer;
+    if (decision === undefined && !context && problem === undefined && args === undefined) return;
     const call_id = "call_id" in told ? told.call_id : undefined;
-    const [program] = hook.command;
+    const program = programOf(hook);
     try {
       await session.emit("hook.ran", {
         on: hook.on,
         program,
+        ...("file" in hook && { file: hook.file }),
         ...(call_id !== undefined && { call_id }),
         ...(decision !== undefined && { decision }),
         ...(reason && { reason }),
+        ...(args !== undefined && { args }),
         ...(context && { context }),
         ...(problem !== undefined && { problem }),
       });
@@ -235,16 +311,67 @@ export class Hooks implements Required<CallHooks<Session>>, AsyncDisposable {
   }
 }
 
+/** Reports whether a hook is for a call, as it is now. */
+function matches(hook: AnyHook, { state }: Session, { tool, args }: HookedCall): boolean {
+  const { workdir } = state;
+  const { spec: { name }, foreign = false } = tool;
+  if ("tools" in hook && hook.tools !== undefined) {
+    const { tools } = hook;
+    return claudeCalls(name, args, workdir)
+      .some(({ tool_name }) => tools.some((pattern) => pattern.test(tool_name)));
+  }
+  if (hook.match === undefined) return true;
+  const call = callOf(name, args, { workdir, rule: tool.rule(args), foreign });
+  return decide(call, [{ ...parseRule("deny", hook.match), source: "config" }]).action !==
+    undefined;
+}
+
+/** Characters of a project's line as a program's name. */
+const LINE_MAX = 100;
+
+function programOf(hook: AnyHook): string {
+  if (!("line" in hook)) return hook.command[0];
+  return hook.line.length > LINE_MAX ? `${hook.line.slice(0, LINE_MAX)}…` : hook.line;
+}
+
 /** Names a hook for the model and the person. */
-function nameOf({ command }: Hook, { state }: Session): string {
+function nameOf(hook: AnyHook, { state }: Session): string {
   if (state.trust !== "trusted") return "a hook of the operator";
-  return `the hook ${exactLine(command[0])} of daemon.toml`;
+  return `the hook ${exactLine(programOf(hook))} of ${"file" in hook ? hook.file : "daemon.toml"}`;
+}
+
+/** Says whose text for the model it is. */
+function noteOf(hook: AnyHook, text: string): string {
+  return `[from a hook of ${"file" in hook ? "the project" : "the operator"}]\n${text}`;
+}
+
+/** Returns the changed arguments that differ; undefined without any. */
+function othersOf(
+  changed: HookAnswer["args"],
+  args: unknown,
+): Record<string, unknown> | undefined {
+  const given = (args ?? {}) as Record<string, unknown>;
+  const other = Object.entries(changed ?? {})
+    .filter(([name, value]) => JSON.stringify(given[name]) !== JSON.stringify(value));
+  return other.length === 0 ? undefined : Object.fromEntries(other);
+}
+
+/** Reads how a program answered with svc's own messages. @throws {Error} when it failed */
+function readOwn({ code, output }: ProgramEnd): HookAnswer {
+  if (code !== 0) throw new Error(`it exited with ${code}`);
+  return readAnswer(output);
 }
 
 /** What an event allows in an answer. @throws {Error} naming what it does not allow */
 function answerTo(event: HookEvent, answer: HookAnswer): HookAnswer {
-  if (answer.decision === undefined || event === "tool.before") return answer;
-  throw new Error("its output has a decision, which only tool.before accepts");
+  if (event === "tool.before") return answer;
+  const other = answer.decision !== undefined
+    ? "a decision"
+    : answer.args !== undefined
+    ? "arguments"
+    : undefined;
+  if (other === undefined) return answer;
+  throw new Error(`its output has ${other}, which only tool.before accepts`);
 }
 
 function aboutCall({ call_id, tool, args, subagent }: HookedCall) {

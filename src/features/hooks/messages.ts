@@ -3,8 +3,8 @@ import * as z from "zod";
 import { APPROVALS } from "../../protocol/approval.ts";
 
 /** The most characters of an answer's reason and context. */
-const REASON_MAX = 2_000;
-const CONTEXT_MAX = 8_000;
+export const REASON_MAX = 2_000;
+export const CONTEXT_MAX = 8_000;
 
 const about = () => ({
   session_id: z.string(),
@@ -40,6 +40,7 @@ export const hookInput = () =>
       event: z.literal("turn.started"),
       ...about(),
       turn_id: z.string(),
+      prompt: z.string().describe("The messages that it answers, cut after 16,384 characters"),
     }),
     z.strictObject({
       event: z.literal("turn.completed"),
@@ -72,6 +73,9 @@ export const hookAnswer = () =>
     ),
     reason: z.string().max(REASON_MAX).optional()
       .describe("Why, for the model and the person"),
+    args: z.record(z.string(), z.unknown()).optional().describe(
+      "For tool.before: arguments that replace those of the call with the same names",
+    ),
     context: z.string().max(CONTEXT_MAX).optional().describe(
       "For tool.before, tool.after, turn.started and session.created: text for the model",
     ),

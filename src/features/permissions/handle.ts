@@ -70,13 +70,17 @@ export async function listRules(services: PermissionServices, params: PlaceParam
     const trusted = await permissions.trusted();
     return {
       rules: [...config, ...kept.map(keptItem)],
-      trusted: trusted.map(({ content_hash: _, ...it }) => it),
+      trusted: trusted.map(({ directory, trusted_at, trusted_by }) => ({
+        directory,
+        trusted_at,
+        trusted_by,
+      })),
     };
   }
   const place = await placeOf(services, params);
   const holding = new Set((await permissions.rulesFor(place)).map(({ id }) => id));
   const { workdir } = place;
-  const project = workdir === undefined ? undefined : permissions.project(workdir);
+  const hooks = workdir === undefined ? [] : (await permissions.ownOf(workdir))?.hooks ?? [];
   const own = workdir === undefined ? undefined : await permissions.ownRules(workdir);
   const untrusted = own?.untrusted.map(ruleText) ?? [];
   return {
@@ -95,7 +99,8 @@ export async function listRules(services: PermissionServices, params: PlaceParam
         session_id: place.session_id,
       })),
     ],
-    problem: project?.problem,
+    problem: workdir === undefined ? undefined : await permissions.problemOf(workdir),
+    ...(hooks.length > 0 && { hooks, hooks_run: await permissions.isTrusted(workdir!) }),
     ...(untrusted.length > 0 && { untrusted }),
   };
 }
@@ -108,14 +113,14 @@ export async function trustDirectory(
 ) {
   const directory = requireDirectory(await placeOf(services, params));
   const permissions = await services.permissions();
-  const trusted = permissions.trustable(directory);
+  const own = await permissions.trustable(directory);
   if (mayBeModel(caller)) {
     throw new SvcError("permission_denied", "only a person trusts a directory", {
       hint: "the person can use /trust in `svc chat`, or `svc permissions trust`",
     });
   }
-  const rules = await permissions.trust(trusted, caller.via);
-  return { directory, allows: rules.map(ruleText) };
+  await permissions.trust(own, caller.via);
+  return { directory, allows: own.allows.map(ruleText), hooks: own.hooks };
 }
 
 /** Handles `permissions.untrust`. */

@@ -7,12 +7,16 @@ import type { Judged, Tool } from "../../agent/tool.ts";
 import { isWithin } from "../../os/paths.ts";
 import { SvcError } from "../../protocol/errors.ts";
 import { type EventData, MAIN_LANE, type Trust } from "../../protocol/events.ts";
+import { TRUST_DIRECTORY } from "../../protocol/trust.ts";
+import { isWorkTitle } from "../../session/ids.ts";
 import type { Session } from "../../session/session.ts";
+import type { Turn } from "../../session/turn.ts";
 import type { Host } from "../../verbs/host.ts";
 import { Opener } from "../../base/lazy.ts";
 import { parsePatch, pathsOf } from "../../base/edits/patch.ts";
 import { sha256Hex } from "../../base/sha256.ts";
 import { exactLine } from "../../base/visible.ts";
+import type { TrustSource } from "./trust_source.ts";
 import { choicesOf } from "./choices.ts";
 import { PERMISSIONS } from "./config.ts";
 import { type Call, decide, type Held, type Ruling as Decided } from "./decide.ts";
@@ -36,12 +40,18 @@ export interface Place {
   trust: Trust;
 }
 
-/** A directory's own file, as a person trusts it. */
-interface Trustable {
+/** What a person trusts of a directory's own files. */
+export interface OwnFiles {
   directory: string;
+  /** Rules that allow. */
+  allows: Rule[];
+  /** A line for each hook. */
+  hooks: string[];
   text: string;
-  rules: Rule[];
 }
+
+/** The modes in which a person answers questions. */
+const ASKING: readonly string[] = ["ask", "workspace"];
 
 /** Rules that a note names. */
 const MENTIONED_MAX = 5;
@@ -54,12 +64,15 @@ export class Permissions {
   readonly #host: PermissionHost;
   readonly #store: Opener<RuleStore>;
   readonly #projects = new ProjectFiles();
+  readonly #sources: readonly TrustSource[];
   /** The content that a session's person was told of. */
   readonly #mentioned = new WeakMap<Session, string>();
   #configured: { of: unknown; rules: Held[] } | undefined;
 
-  constructor(host: PermissionHost) {
+  /** @param sources may become more later */
+  constructor(host: PermissionHost, sources: readonly TrustSource[]) {
     this.#host = host;
+    this.#sources = sources;
     this.#store = new Opener(async () => new RuleStore(await host.openStateDb()));
   }
 
@@ -93,68 +106,140 @@ export class Permissions {
 
   /**
    * Returns the rules of a directory's own file that hold, and those that would if a person trusted
-   * the file.
+   * the directory.
    */
   async ownRules(workdir: string): Promise<{ rules: Rule[]; untrusted: Rule[] }> {
-    const { rules, text } = this.project(workdir) ?? { rules: [], text: "" };
+    const { rules } = this.project(workdir) ?? { rules: [] };
     const allowing = rules.filter(({ action }) => action === "allow");
     if (allowing.length === 0) return { rules, untrusted: [] };
-    const content_hash = await sha256Hex(text);
-    const trusted = (await this.trusted())
-      .some((it) => it.directory === workdir && it.content_hash === content_hash);
-    if (trusted) return { rules, untrusted: [] };
+    if (await this.isTrusted(workdir)) return { rules, untrusted: [] };
     return { rules: rules.filter((rule) => !allowing.includes(rule)), untrusted: allowing };
   }
 
-  /** Tells the person of rules that need their trust, once in each session for each content. */
-  async mentionUntrusted(session: Session): Promise<void> {
-    const { workdir } = session.state;
-    const { untrusted } = await this.ownRules(workdir);
-    const text = this.project(workdir)?.text ?? "";
-    if (untrusted.length === 0 || this.#mentioned.get(session) === text) return;
-    this.#mentioned.set(session, text);
-    const rules = untrusted.map((rule) => shown(ruleText(rule))).slice(0, MENTIONED_MAX);
-    const more = untrusted.length > rules.length
-      ? ` and ${untrusted.length - rules.length} more`
-      : "";
+  /** Returns what of a directory's own needs trust; undefined if nothing does. */
+  async ownOf(directory: string): Promise<OwnFiles | undefined> {
+    const project = this.project(directory);
+    const allows = (project?.rules ?? []).filter(({ action }) => action === "allow");
+    const others = await Promise.all(this.#sources.map(({ read }) => read(directory)));
+    const hooks = others.flatMap((it) => it?.lines ?? []);
+    if (allows.length === 0 && hooks.length === 0) return undefined;
+    const text = JSON.stringify([project?.text ?? "", ...others.map((it) => it?.text ?? "")]);
+    return { directory, allows, hooks, text };
+  }
+
+  /** Reports whether a person trusts what a directory's own files say now. */
+  async isTrusted(directory: string): Promise<boolean> {
+    const own = await this.ownOf(directory);
+    return own !== undefined && await this.#decided(own) === "trusted";
+  }
+
+  async #decided({ directory, text }: OwnFiles): Promise<"trusted" | "declined" | undefined> {
+    const decided = (await this.#decisions()).find((it) => it.directory === directory);
+    if (decided === undefined || decided.content_hash !== await sha256Hex(text)) return undefined;
+    return decided.declined === 0 ? "trusted" : "declined";
+  }
+
+  /**
+   * Asks the person whether to trust the directory of a session, once for each content of its files.
+   * Where nobody is asked anything, a note tells them instead.
+   *
+   * @throws the turn's reason
+   */
+  async askTrust(session: Session, turn: Turn): Promise<void> {
+    const { approval, trust, title, workdir } = session.state;
+    if (trust !== "trusted") return;
+    const own = await this.ownOf(workdir);
+    if (own === undefined || this.#mentioned.get(session) === own.text) return;
+    if (await this.#decided(own) !== undefined) return;
+    this.#mentioned.set(session, own.text);
+    if (!ASKING.includes(approval) || isWorkTitle(title)) return await this.#mention(session, own);
+    const { decision, message } = await session.approvals.request(
+      {
+        call_id: `${TRUST_DIRECTORY}_${turn.turn_id}`,
+        tool: TRUST_DIRECTORY,
+        args: {
+          ...(own.allows.length > 0 && { allows: own.allows.map(ruleText) }),
+          ...(own.hooks.length > 0 && { hooks: own.hooks }),
+        },
+        reason: trustText(own),
+        rule: "what these files say now",
+      },
+      MAIN_LANE,
+      turn.soft,
+    );
+    // Who cannot decide says so, and the next session asks.
+    if (decision === "deny" && message !== undefined) return;
+    const now = await this.ownOf(workdir);
+    if (now?.text === own.text) await this.#decide(own, "question", decision === "deny" ? 1 : 0);
+    else if (decision !== "deny") {
+      const text =
+        "the files of this directory changed while you were asked; svc does not trust them";
+      await session.emit("lane.note", {
+        lane_id: MAIN_LANE,
+        text,
+        reason_code: "directory_untrusted",
+      });
+    }
+  }
+
+  async #mention(session: Session, { allows, hooks }: OwnFiles): Promise<void> {
+    const what = [
+      ...listed("would allow", allows.map((rule) => shown(ruleText(rule)))),
+      ...listed("would run", hooks.map(shown)),
+    ];
     await session.emit("lane.note", {
       lane_id: MAIN_LANE,
-      text: `${PROJECT_RULES} of this directory would allow ${rules.join(", ")}${more}; ` +
-        "/trust lets it, until the file changes",
+      text: `the files of this directory ${
+        what.join(" and ")
+      }; /trust lets them, until they change`,
       reason_code: "directory_untrusted",
     });
   }
 
   /** Returns the trusted directories, without creating a database. */
   async trusted(): Promise<TrustedDirectory[]> {
+    return (await this.#decisions()).filter(({ declined }) => declined === 0);
+  }
+
+  async #decisions(): Promise<TrustedDirectory[]> {
     return (await this.#storeIfAny())?.trusted() ?? [];
   }
 
   /**
-   * Returns what a directory's own file would allow now.
+   * Returns what a directory's own files would do if they were trusted.
    *
-   * @throws {SvcError} not_found if it allows nothing; validation if it cannot be used
+   * @throws {SvcError} not_found if nothing; validation if one cannot be used
    */
-  trustable(directory: string): Trustable {
-    const project = this.project(directory);
-    if (project?.problem !== undefined) {
-      throw new SvcError("validation", `${project.path} cannot be used: ${project.problem}`);
-    }
-    const rules = (project?.rules ?? []).filter(({ action }) => action === "allow");
-    if (project === undefined || rules.length === 0) {
-      throw new SvcError("not_found", `${join(directory, PROJECT_RULES)} allows nothing`, {
-        hint: "only rules that allow need trust; those that deny or ask hold anyway",
-      });
-    }
-    return { directory, text: project.text, rules };
+  async trustable(directory: string): Promise<OwnFiles> {
+    const problem = await this.problemOf(directory);
+    if (problem !== undefined) throw new SvcError("validation", problem);
+    const own = await this.ownOf(directory);
+    if (own !== undefined) return own;
+    throw new SvcError("not_found", `${join(directory, PROJECT_RULES)} allows nothing`, {
+      hint: "only rules that allow, and hooks, need trust; rules that deny or ask hold anyway",
+    });
   }
 
-  /** Trusts the rules of a directory's own file. @returns what it allows */
-  async trust({ directory, text, rules }: Trustable, by: string): Promise<Rule[]> {
+  /** Why one of a directory's own files cannot be used. */
+  async problemOf(directory: string): Promise<string | undefined> {
+    const project = this.project(directory);
+    if (project?.problem !== undefined) {
+      return `${project.path} cannot be used: ${project.problem}`;
+    }
+    const others = await Promise.all(this.#sources.map(({ read }) => read(directory)));
+    return others.find((it) => it?.problem !== undefined)?.problem;
+  }
+
+  /** Trusts a directory's own files as they are. */
+  async trust(own: OwnFiles, by: string): Promise<void> {
+    await this.#decide(own, by, 0);
+  }
+
+  async #decide({ directory, text }: OwnFiles, by: string, declined: 0 | 1): Promise<void> {
     const content_hash = await sha256Hex(text);
     const trusted_at = new Date().toISOString();
-    (await this.#store.get()).trust({ directory, content_hash, trusted_at, trusted_by: by });
-    return rules;
+    const store = await this.#store.get();
+    store.trust({ directory, content_hash, trusted_at, trusted_by: by, declined });
   }
 
   /** @throws {SvcError} not_found for a directory that is not trusted */
@@ -340,6 +425,23 @@ function holds(
 function describe(rule: Held): string {
   const where = { config: "daemon.toml", kept: "kept rules", project: PROJECT_RULES }[rule.source];
   return `${shown(ruleText(rule))} of ${where}`;
+}
+
+/** Names a few of many, after what they do. */
+function listed(does: string, names: readonly string[]): string[] {
+  if (names.length === 0) return [];
+  const more = names.length - MENTIONED_MAX;
+  const few = names.slice(0, MENTIONED_MAX).join(", ");
+  return [`${does} ${few}${more > 0 ? ` and ${more} more` : ""}`];
+}
+
+/** What a person is asked. */
+function trustText({ directory, allows, hooks }: OwnFiles): string {
+  const effects = [
+    ...(allows.length > 0 ? ["its rules allow calls without asking you"] : []),
+    ...(hooks.length > 0 ? ["its hooks run in the sandbox without asking you"] : []),
+  ];
+  return `trust ${directory}: ${effects.join(", and ")}, until the files change`;
 }
 
 function shown(text: string): string {

@@ -22,10 +22,12 @@ export interface KeptRule {
 export interface TrustedDirectory {
   /** Absolute real path. */
   directory: string;
-  /** SHA-256 of the trusted file; another content is not trusted. */
+  /** SHA-256 of the files that were decided about; another content is not trusted. */
   content_hash: string;
   trusted_at: string;
   trusted_by: string;
+  /** Whether the person was asked and did not trust it; the other fields say when and how. */
+  declined: 0 | 1;
 }
 
 interface ReadRule extends KeptRule {
@@ -53,15 +55,16 @@ export class RuleStore implements Disposable {
     }
   }
 
+  /** The directories that a person has decided about. */
   trusted(): TrustedDirectory[] {
     return [...this.#trusted.values()];
   }
 
-  /** Trusts a directory's file as it is. */
+  /** Records a decision about a directory's files as they are. */
   trust(trusted: TrustedDirectory): void {
     this.#sql.run(
       `INSERT OR REPLACE INTO trusted_directories VALUES
-        (:directory, :content_hash, :trusted_at, :trusted_by)`,
+        (:directory, :content_hash, :trusted_at, :trusted_by, :declined)`,
       { ...trusted },
     );
     this.#trusted.set(trusted.directory, trusted);
@@ -69,8 +72,10 @@ export class RuleStore implements Disposable {
 
   /** @returns whether it was trusted */
   untrust(directory: string): boolean {
+    const trusted = this.#trusted.get(directory)?.declined === 0;
     this.#sql.run("DELETE FROM trusted_directories WHERE directory = :directory", { directory });
-    return this.#trusted.delete(directory);
+    this.#trusted.delete(directory);
+    return trusted;
   }
 
   all(): ReadRule[] {

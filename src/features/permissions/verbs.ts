@@ -41,6 +41,9 @@ export const permissionVerbs = [
         problem: z.string().optional().describe("Why the project's file cannot be used"),
         untrusted: z.array(z.string()).optional()
           .describe("What the project's file would allow, if the directory was trusted"),
+        hooks: z.array(z.string()).optional().describe("The project's hooks, a line each"),
+        hooks_run: z.boolean().optional()
+          .describe("Whether they run, because the directory is trusted"),
         trusted: z.array(z.object({
           directory: z.string(),
           trusted_at: z.string(),
@@ -69,17 +72,22 @@ export const permissionVerbs = [
   }),
   defineVerb({
     name: "permissions.trust",
-    summary: "Lets the rules of a directory's own file allow calls, until the file changes.",
+    summary: "Lets a directory's own rules allow calls and its hooks run, until they change.",
     access: "write",
     idempotent: true,
     input: () => z.object(place()),
-    output: () => z.object({ directory: z.string(), allows: z.array(z.string()) }),
+    output: () =>
+      z.object({
+        directory: z.string(),
+        allows: z.array(z.string()),
+        hooks: z.array(z.string()).describe("What runs, a line each"),
+      }),
     handle: async ({ services, caller }, params) =>
       await (await import("./handle.ts")).trustDirectory(services, params, caller),
   }),
   defineVerb({
     name: "permissions.untrust",
-    summary: "Takes the trust in a directory's own rules back.",
+    summary: "Takes the trust in a directory's own rules and hooks back.",
     access: "write",
     destructive: true,
     input: () => z.object(place()),

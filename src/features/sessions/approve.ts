@@ -1,6 +1,7 @@
 /** Approvals with a kept rule. */
 import type * as z from "zod";
 import { SvcError } from "../../protocol/errors.ts";
+import { TRUST_DIRECTORY } from "../../protocol/trust.ts";
 import type { Approvals } from "../../session/approvals.ts";
 import { questionText, shownDigest } from "../../session/question.ts";
 import type { SessionServices } from "./verbs.ts";
@@ -8,13 +9,28 @@ import type { decidedSchema } from "./schemas.ts";
 
 type Decided = z.output<ReturnType<typeof decidedSchema>>;
 
-/** Returns the error with the question to show first. @throws {SvcError} as `Approvals.pending`. */
-export async function notShown(approvals: Approvals, approval_id: string): Promise<SvcError> {
+/**
+ * Makes sure that a client behind which a model may be does not allow something by itself.
+ *
+ * @throws {SvcError} permission_denied for what only a person decides; validation, with the question
+ * to show first, unless `shown` is given; as `Approvals.pending`
+ */
+export async function requirePerson(
+  approvals: Approvals,
+  approval_id: string,
+  shown: string | undefined,
+): Promise<void> {
+  if (approvals.find(approval_id)?.tool === TRUST_DIRECTORY) {
+    throw new SvcError("permission_denied", "only a person trusts a directory", {
+      hint: "the person can answer in `svc chat` or with `svc ctl approvals answer`",
+    });
+  }
+  if (shown !== undefined) return;
   const asked = await approvals.pending(approval_id);
-  const shown = await shownDigest(asked);
-  return new SvcError("validation", `show this to the person first: ${questionText(asked)}`, {
-    hint: `if they allow it, call again with shown ${shown}`,
-    details: { approval_id, shown },
+  const digest = await shownDigest(asked);
+  throw new SvcError("validation", `show this to the person first: ${questionText(asked)}`, {
+    hint: `if they allow it, call again with shown ${digest}`,
+    details: { approval_id, shown: digest },
   });
 }
 

@@ -385,8 +385,9 @@ export const sessionVerbs = [
     async handle({ services, caller }, params) {
       const { session_id, approval_id, decision, shown, always, message } = params;
       const { approvals } = await services.hub.get(session_id);
-      if (mayBeModel(caller) && decision !== "deny" && shown === undefined) {
-        throw await (await import("./approve.ts")).notShown(approvals, approval_id);
+      if (mayBeModel(caller) && decision !== "deny") {
+        const { requirePerson } = await import("./approve.ts");
+        await requirePerson(approvals, approval_id, shown);
       }
       if (always === undefined) {
         await approvals.decide(approval_id, decision, caller.via, { shown, message });

@@ -47,7 +47,7 @@ export function RulesPanel() {
         : <RuleTable rules={found.rules} onRemove={remove} />}
       {(found?.trusted ?? []).map(({ directory }) => (
         <p key={directory} class="facts">
-          <span>Trusted with its own rules:</span>
+          <span>Trusted with its own rules and hooks:</span>
           <Path path={directory} />
           <Button onClick={() => untrust(directory)}>Trust no longer</Button>
         </p>

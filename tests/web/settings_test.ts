@@ -222,9 +222,9 @@ Deno.test({
     const directory = Deno.realPathSync(place.mkdir("project"));
     Deno.writeTextFileSync(join(directory, "svc.permissions.toml"), 'allow = ["read_file"]\n');
     await client.rpc.call("permissions.trust", { directory });
-    await panel.getByText("Trusted with its own rules:").waitFor();
+    await panel.getByText("Trusted with its own rules and hooks:").waitFor();
     await panel.getByRole("button", { name: "Trust no longer" }).click();
-    await panel.getByText("Trusted with its own rules:").waitFor({ state: "detached" });
+    await panel.getByText("Trusted with its own rules and hooks:").waitFor({ state: "detached" });
     await panel.getByRole("button", { name: "Remove run_command: npm test *" }).click();
     await panel.getByRole("cell", { name: "run_command: npm test *", exact: true })
       .waitFor({ state: "detached" });

@@ -16,9 +16,10 @@ const PASTE = ["\x1b[200~", "\x1b[201~"];
  */
 export async function askHidden(question: string): Promise<string | undefined> {
   const say = (text: string) => writeAllSync(Deno.stderr, new TextEncoder().encode(text));
-  say(question);
+  // First, because the terminal echoes what is typed until then.
   Deno.stdin.setRaw(true);
   try {
+    say(question);
     const decoder = new TextDecoder();
     const buffer = new Uint8Array(4_096);
     let typed = "";

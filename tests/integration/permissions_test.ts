@@ -47,7 +47,7 @@ async function ask(
   const later = (type: string) => mine(type).filter((it) => it.seq > seq);
   const ended = () => later("turn.completed").length > 0;
   const questions = () => later("approval.requested").map(({ data }) => data);
-  const asked: Record<string, unknown>[] = [];
+  const asked: ReturnType<typeof questions> = [];
   while (!ended()) {
     await client.wait(() => ended() || questions().length > asked.length, "a question");
     for (const question of questions().slice(asked.length)) {

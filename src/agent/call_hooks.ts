@@ -7,14 +7,20 @@ export interface HookedCall {
   args: unknown;
   /** The description of the subagent that makes the call. */
   subagent?: string;
+  /**
+   * Changes arguments by their names, in addition to earlier changes.
+   *
+   * @returns all arguments as the tool then gets them, or why they do not fit it
+   */
+  change?(
+    args: Readonly<Record<string, unknown>>,
+  ): Promise<{ args: unknown } | { problem: string }>;
 }
 
 export interface HookVerdict {
   action?: "allow" | "ask" | "deny";
   /** The reason for the model and the person. */
   reason?: string;
-  /** Arguments that replace those of the call with the same names. */
-  args?: Readonly<Record<string, unknown>>;
   /** Text for the model, added to the result. */
   context?: string;
 }

@@ -64,9 +64,10 @@ export interface CallContext {
   said?: Said;
 }
 
-/** What a person has said of a call: that it may run, or the answer to its question. */
+/** What a person has said of a call. */
 export interface Said {
-  allowed?: boolean;
+  /** The arguments with which it may run. */
+  allowed?: unknown;
   answer?: QuestionOutcome;
 }
 
@@ -201,14 +202,15 @@ async function perform(
   const made = await makeReady(step, tool, call.args);
   if ("problem" in made) return { ok: false, output: made.problem };
   const admitted = await admit(step, call.call_id, tool, made, progress);
-  const { context, ruling, changed = false, ready: { args, located, scope } } = admitted;
+  const { context, ruling, ready: { args, located, scope } } = admitted;
   const { root } = located;
   const { workdir } = scope;
   const hooked: HookedCall = { call_id: call.call_id, tool, args };
   const preview = () => tool.preview?.(args, { ...scope, reader: session.reader });
   const asked_about = tool.risk?.(args, workdir);
-  // The person has not seen what a hook makes of it now.
-  const allowed = said.allowed && !changed;
+  // A hook may make something else of it now than the person has seen.
+  const allowed = said.allowed !== undefined &&
+    JSON.stringify(said.allowed) === JSON.stringify(args);
   const { refusal, by_rule = false } = "refusal" in admitted
     ? admitted
     : await decideCall({ ...hooked, workdir, preview, allowed }, ruling, session, turn, progress);
@@ -362,8 +364,6 @@ interface Admitted {
   ready: ReadyCall;
   /** What rules and hooks say. */
   ruling: Ruling;
-  /** Whether a hook has changed its arguments. */
-  changed?: boolean;
   /** Text from hooks for the model. */
   context?: string;
 }
@@ -382,27 +382,27 @@ async function admit(
   const { parts: { judge, beforeCall }, session, turn } = step;
   let ruling = await judge(session, tool, ready.args);
   if (ruling.action === "deny") return { ready, ruling, refusal: deniedBy(ruling) };
-  const hooks = beforeCall?.(session, { call_id, tool, args: ready.args }, turn.soft);
+  const given = ready;
+  const change = async (args: Readonly<Record<string, unknown>>) => {
+    const again = await makeReady(step, tool, { ...ready.written, ...args });
+    if (!("problem" in again)) ready = again;
+    return again;
+  };
+  const hooks = beforeCall?.(session, { call_id, tool, args: ready.args, change }, turn.soft);
   const verdict = await progress.wait(hooks ?? Promise.resolve(undefined)) ?? {};
-  const { action: said, reason = "", args, context } = verdict;
+  const { action: said, reason = "", context } = verdict;
   if (said === "deny") {
     const refusal = `refused: ${reason}; do not try to do it in another way`;
     return { ready, ruling, refusal, context };
   }
-  if (args !== undefined) {
-    const again = await makeReady(step, tool, { ...ready.written, ...args });
-    if ("problem" in again) {
-      const refusal = `refused: a hook changed the call, and then: ${again.problem}`;
-      return { ready, ruling, refusal, context };
-    }
-    ready = again;
+  if (ready !== given) {
     ruling = await judge(session, tool, ready.args);
     if (ruling.action === "deny") return { ready, ruling, refusal: deniedBy(ruling), context };
   }
   // A hook can only be stricter than a rule; without a rule it may allow like one.
   const action = said === "ask" ? said : ruling.action ?? said;
   const by = said === "ask" ? reason : ruling.by;
-  return { ready, ruling: { ...ruling, action, by }, changed: args !== undefined, context };
+  return { ready, ruling: { ...ruling, action, by }, context };
 }
 
 function deniedBy({ by }: Ruling): string {

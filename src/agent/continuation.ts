@@ -28,6 +28,8 @@ export interface LeftCall {
   /** Whether the call asked for something while it ran. */
   acted?: boolean;
   decision?: Decision;
+  /** The arguments that the decision is about. */
+  decided?: unknown;
   /** What the person said with a denial. */
   message?: string;
   /** What the person answered to its question. */
@@ -130,7 +132,8 @@ export async function readLeft(session: TurnSession): Promise<Left> {
         if (about === undefined || withdrawn) break;
         const { decision, message, answer, unanswered = "declined" } = data;
         if (about.kind === undefined) {
-          Object.assign(begun(about.call_id), { decision, ...(message && { message }) });
+          const decided = about.args;
+          Object.assign(begun(about.call_id), { decision, decided, ...(message && { message }) });
         } else begun(about.call_id).answer = answer ?? unanswered;
         break;
       }
@@ -173,13 +176,13 @@ function judgeLast({ answers, last }: Left): void {
 export async function continueCall(
   step: CallContext,
   call: ToolCall,
-  { asked, acted, decision, message, answer }: LeftCall,
+  { asked, acted, decision, decided, message, answer }: LeftCall,
 ): Promise<ToolOutcome> {
   const tool = step.tools.find((it) => it.spec.name === call.tool);
   const left = tool?.once ? await subagentLeft(step.session, call.call_id) : undefined;
   const again = tool !== undefined && repeats(tool) && left === undefined && decision !== "deny";
   if (again || (asked && !acted && decision === undefined)) {
-    return await finishCall({ ...step, said: { allowed: decision !== undefined, answer } }, call);
+    return await finishCall({ ...step, said: { allowed: decided, answer } }, call);
   }
   await step.session.approvals.settle(call.call_id, "deny");
   const outcome = decision === "deny"

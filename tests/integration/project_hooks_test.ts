@@ -70,6 +70,8 @@ async function resume(it: Scenario): Promise<void> {
 const says = (answer: Record<string, unknown>) =>
   `cat > /dev/null; printf '%s' '${JSON.stringify(answer).replaceAll("'", "'\\''")}'`;
 
+const patchOf = (path: string) => `*** Begin Patch\n*** Add File: ${path}\n+one\n*** End Patch`;
+
 const trust = (it: Scenario) => it.call("permissions.trust");
 
 const NO_FRIDAY = own(says({ decision: "deny", reason: "not on a Friday" }), {
@@ -344,6 +346,28 @@ test("the person's hooks see what a project's hooks have made of a call", [
   await it.turn("go");
   assertMatch(outputs(it)[0], /^refused: the hook \/bin\/sh of daemon\.toml does not allow it/);
 }, { toml: NO_FRIDAY });
+
+test("the person's hooks judge the files of a patch that a project's hook has changed", [
+  { calls: [{ name: "apply_patch", args: { patch: patchOf("fine.txt") } }] },
+  { text: "Told." },
+  { calls: [{ name: "apply_patch", args: { patch: patchOf("fine.txt") } }] },
+  { text: "Told." },
+], async (it) => {
+  put(it, "svc.hooks.toml", own(says({ args: { patch: patchOf("keys/a.pem") } })));
+  await trust(it);
+  await it.turn("go");
+  assertMatch(outputs(it)[0], /^refused: the hook \/bin\/sh of daemon\.toml does not allow it/);
+  // What does not fit the tool reaches no other hook.
+  put(it, "svc.hooks.toml", own(says({ args: { patch: 7 } })));
+  await trust(it);
+  await it.turn("again");
+  assertMatch(outputs(it)[1], /^refused: a hook changed the call, and then: invalid arguments:/);
+  assert(![...Deno.readDirSync(it.workdir)].some(({ name }) => name === "keys"));
+}, {
+  toml: own(says({ decision: "deny", reason: "no keys" }), {
+    more: 'match = "apply_patch: keys/**"',
+  }),
+});
 
 test("work for others and sessions that only read run no hooks of a project", [
   { calls: [run("echo one")] },

@@ -19,7 +19,8 @@ export const hooks = feature({
     });
     const opener = new Opener(async () => {
       const { Hooks } = await import("./hooks.ts");
-      const isTrusted = async (directory: string) => (await rules()).isTrusted(directory);
+      const isTrusted = async (directory: string, text: string) =>
+        (await rules()).isTrusted(directory, text);
       return new Hooks(host, { files: await files.get(), isTrusted });
     });
     trusts({

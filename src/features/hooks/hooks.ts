@@ -55,8 +55,8 @@ interface Ran {
 /** What of a project runs. */
 export interface ProjectHooksOf {
   files: Pick<ProjectHookFiles, "read">;
-  /** Reports whether a person trusts what is in a directory now. */
-  isTrusted(directory: string): Promise<boolean>;
+  /** Reports whether a person trusts this content of a directory's files. */
+  isTrusted(directory: string, text: string): Promise<boolean>;
 }
 
 export class Hooks implements Required<CallHooks<Session>>, AsyncDisposable {
@@ -117,8 +117,14 @@ export class Hooks implements Required<CallHooks<Session>>, AsyncDisposable {
       if (verdict.action === "deny") break;
       const other = othersOf(changed, args);
       if (other === undefined) continue;
-      verdict.args = { ...verdict.args, ...other };
-      args = { ...args as object, ...other };
+      const again = await call.change?.(other) ?? { problem: "it cannot be changed" };
+      if ("problem" in again) {
+        verdict.action = "deny";
+        verdict.reason = `a hook changed the call, and then: ${again.problem}`;
+        break;
+      }
+      // Later hooks judge what will run: tools derive arguments from others, such as paths.
+      args = again.args;
       const text = `${name} changed the arguments of this call: ${JSON.stringify(other)}`;
       contexts.push(noteOf(hook, cut(text)));
     }
@@ -177,9 +183,10 @@ export class Hooks implements Required<CallHooks<Session>>, AsyncDisposable {
     const own = this.#host.config().of(HOOKS).filter(({ on }) => on === event);
     // They may write files, and work for others follows no project.
     if (state.trust !== "trusted" || state.approval === "read_only") return own;
-    const found = this.#project.files.read(state.workdir)?.hooks.filter(({ on }) => on === event);
-    if (!found?.length || !await this.#project.isTrusted(state.workdir)) return own;
-    return [...found, ...own];
+    const all = this.#project.files.read(state.workdir);
+    const found = all?.hooks.filter(({ on }) => on === event) ?? [];
+    if (all === undefined || found.length === 0) return own;
+    return await this.#project.isTrusted(state.workdir, all.text) ? [...found, ...own] : own;
   }
 
   /** Runs a hook, and records what it decided, told or failed with. @throws the signal's reason */

@@ -47,6 +47,9 @@ export interface OwnFiles {
   allows: Rule[];
   /** A line for each hook. */
   hooks: string[];
+  /** The text of the rules, then those of the other files. */
+  parts: string[];
+  /** All of them. */
   text: string;
 }
 
@@ -109,10 +112,10 @@ export class Permissions {
    * the directory.
    */
   async ownRules(workdir: string): Promise<{ rules: Rule[]; untrusted: Rule[] }> {
-    const { rules } = this.project(workdir) ?? { rules: [] };
+    const { rules, text } = this.project(workdir) ?? { rules: [], text: "" };
     const allowing = rules.filter(({ action }) => action === "allow");
     if (allowing.length === 0) return { rules, untrusted: [] };
-    if (await this.isTrusted(workdir)) return { rules, untrusted: [] };
+    if (await this.isTrusted(workdir, text)) return { rules, untrusted: [] };
     return { rules: rules.filter((rule) => !allowing.includes(rule)), untrusted: allowing };
   }
 
@@ -123,14 +126,19 @@ export class Permissions {
     const others = await Promise.all(this.#sources.map(({ read }) => read(directory)));
     const hooks = others.flatMap((it) => it?.lines ?? []);
     if (allows.length === 0 && hooks.length === 0) return undefined;
-    const text = JSON.stringify([project?.text ?? "", ...others.map((it) => it?.text ?? "")]);
-    return { directory, allows, hooks, text };
+    const parts = [project?.text ?? "", ...others.map((it) => it?.text ?? "")];
+    return { directory, allows, hooks, parts, text: JSON.stringify(parts) };
   }
 
-  /** Reports whether a person trusts what a directory's own files say now. */
-  async isTrusted(directory: string): Promise<boolean> {
+  /**
+   * Reports whether a person trusts what a directory's own files say now.
+   *
+   * @param text what the caller has read of them; they may have changed since
+   */
+  async isTrusted(directory: string, text?: string): Promise<boolean> {
     const own = await this.ownOf(directory);
-    return own !== undefined && await this.#decided(own) === "trusted";
+    if (own === undefined || (text !== undefined && !own.parts.includes(text))) return false;
+    return await this.#decided(own) === "trusted";
   }
 
   async #decided({ directory, text }: OwnFiles): Promise<"trusted" | "declined" | undefined> {

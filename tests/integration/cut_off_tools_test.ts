@@ -70,3 +70,46 @@ for (const { name, hints, trust, called } of CASES) {
     });
   }
 }
+
+Deno.test({
+  name: "what a person allowed of a call that was cut off does not cover other arguments",
+  ignore: !can_run_svc || Deno.build.os === "windows",
+  async fn() {
+    const begun: unknown[] = [];
+    const held = Promise.withResolvers<void>();
+    await using tools = startHttpToolServer({
+      tools: {
+        book: {
+          annotations: { idempotentHint: true },
+          async run(args) {
+            begun.push(args);
+            await held.promise;
+            return "booked";
+          },
+        },
+      },
+    });
+    const once = '[ -e "$HOME/once" ] && exit; : > "$HOME/once"; echo \'{"args":{"seat":"1a"}}\'';
+    const command = JSON.stringify(["/bin/sh", "-c", once]);
+    await using it = await Scenario.begin([
+      { calls: [{ id: "call_1", name: "mcp_web_book", args: { seat: "7a" } }] },
+      { text: "Done." },
+    ], {
+      policy: policyOf(httpEntry("web", tools.url, { trust: "trusted" })),
+      start: { approval: "ask" },
+      toml: '[agent]\ncontinue = "always"\n' +
+        `[[hooks]]\non = "tool.before"\ncommand = ${command}\n`,
+    });
+    await it.send("go");
+    const { seq, data: first } = await it.event("approval.requested");
+    await it.call("session.approve", { approval_id: first.approval_id, decision: "allow" });
+    await until(() => begun.length === 1, "the call");
+    await it.restart();
+    const { data: second } = await it.event("approval.requested", (event) => event.seq > seq);
+    assertEquals([first.args, second.args], [{ seat: "1a" }, { seat: "7a" }]);
+    await it.call("session.approve", { approval_id: second.approval_id, decision: "deny" });
+    await it.event("turn.completed");
+    held.resolve();
+    assertEquals(begun, [{ seat: "1a" }]);
+  },
+});

@@ -369,6 +369,21 @@ test("the person's hooks judge the files of a patch that a project's hook has ch
   }),
 });
 
+test("a question about trust that ends with its turn is asked again by the next one", [
+  { text: "Done." },
+], async (it) => {
+  put(it, "svc.hooks.toml", own("true"));
+  await it.send("one");
+  const { seq } = await it.event("approval.requested");
+  await it.call("session.cancel");
+  await it.event("turn.completed");
+  await it.send("two");
+  const { data } = await it.event("approval.requested", (event) => event.seq > seq);
+  assertEquals(data.tool, "trust_directory");
+  await it.call("session.approve", { approval_id: data.approval_id, decision: "deny" });
+  await it.event("turn.completed", (event) => event.seq > seq && event.data.message === "Done.");
+}, { start: { approval: "ask" } });
+
 test("work for others and sessions that only read run no hooks of a project", [
   { calls: [run("echo one")] },
   { text: "Told." },

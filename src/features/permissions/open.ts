@@ -174,7 +174,11 @@ export class Permissions {
       },
       MAIN_LANE,
       turn.soft,
-    );
+    ).catch((error) => {
+      // Nobody has answered, so the next turn asks.
+      this.#mentioned.delete(session);
+      throw error;
+    });
     // Who cannot decide says so, and the next session asks.
     if (decision === "deny" && message !== undefined) return;
     const now = await this.ownOf(workdir);

@@ -73,7 +73,10 @@ export async function readLeft(session: TurnSession): Promise<Left> {
   };
   let text = "";
   /** Approvals and questions by approval id. */
-  const asked = new Map<string, Pick<EventData["approval.requested"], "call_id" | "kind">>();
+  const asked = new Map<
+    string,
+    Pick<EventData["approval.requested"], "call_id" | "args" | "kind">
+  >();
   for await (const { seq, type, data } of session.journal.read(started_seq - 1)) {
     if (seq > session.state.last_seq) break;
     const begun = (call_id: string) => {

@@ -54,9 +54,10 @@ const resolved = (by: string, decision: "allow" | "deny"): Recorded => [
 Deno.test("a call whose question svc settled because a rule allowed it may have run", async () => {
   const of = async (...more: Recorded[]) =>
     (await leftOf(ANSWERED, STARTED, ASKED, ...more)).last?.calls.get("call_1");
-  assertEquals(await of(resolved("svc", "allow")), { asked: true, decision: "allow" });
+  const decided = { command: "make" };
+  assertEquals(await of(resolved("svc", "allow")), { asked: true, decision: "allow", decided });
   assertEquals(await of(resolved("svc", "deny")), { asked: true });
-  assertEquals(await of(resolved("cli", "deny")), { asked: true, decision: "deny" });
+  assertEquals(await of(resolved("cli", "deny")), { asked: true, decision: "deny", decided });
 });
 
 Deno.test("the fallback of a subagent is not the one of its session's turn", async () => {

@@ -84,8 +84,11 @@ export class AskedPage implements AsyncDisposable {
   /** Scrolls through the question, as a wheel does. */
   async toEnd(): Promise<void> {
     await this.page.locator(".approval-text").first().hover();
-    await this.page.mouse.wheel(0, 100_000);
-    await this.page.getByText("Always allow:").first().waitFor();
+    // What is drawn while it scrolls makes the way longer.
+    await until(async () => {
+      await this.page.mouse.wheel(0, 100_000);
+      return await this.page.getByText("Always allow:").first().isVisible();
+    }, "the end of the question");
   }
 
   decisions(): string[] {

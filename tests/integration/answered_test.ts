@@ -103,7 +103,7 @@ Deno.test({
       place.svc(["ctl", "approvals", "answer", approval_id, "allow", ...more]);
     const unread = await answer();
     assertEquals(unread.code, 1);
-    assertStringIncludes(unread.stdout, "command: echo hidden");
+    assertStringIncludes(unread.stdout, "run echo hidden");
     const [, shown] = unread.stderr.match(/--shown ([0-9a-f]{64})/)!;
     const other = await answer("--shown", "0".repeat(64));
     assertEquals(other.code, 1);

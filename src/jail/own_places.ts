@@ -90,8 +90,13 @@ export function makeScratch(): string {
   return Deno.realPathSync(Deno.makeTempDirSync({ prefix: "svc-command-" }));
 }
 
+/** Most commands leave it empty; what is in it is removed beside other work. */
 export function removeScratch(path: string): void {
-  removeTree(path).catch(() => {});
+  try {
+    Deno.removeSync(path);
+  } catch {
+    removeTree(path).catch(() => {});
+  }
 }
 
 /** A command may have put something else there. Nothing is written below it from outside. */

@@ -18,6 +18,8 @@ export const MIGRATIONS: readonly Migration[] = [
     trusted_at TEXT NOT NULL,
     trusted_by TEXT NOT NULL
   ) STRICT;`,
-  `ALTER TABLE trusted_directories
-    ADD COLUMN declined INTEGER NOT NULL DEFAULT 0 CHECK (declined IN (0, 1));`,
+  `CREATE TABLE IF NOT EXISTS declined_directories (
+    directory TEXT PRIMARY KEY,
+    content_hash TEXT NOT NULL
+  ) STRICT;`,
 ];

@@ -142,9 +142,8 @@ export class Permissions {
   }
 
   async #decided({ directory, text }: OwnFiles): Promise<"trusted" | "declined" | undefined> {
-    const decided = (await this.#decisions()).find((it) => it.directory === directory);
-    if (decided === undefined || decided.content_hash !== await sha256Hex(text)) return undefined;
-    return decided.declined === 0 ? "trusted" : "declined";
+    const store = await this.#storeIfAny();
+    return store?.decided(directory, await sha256Hex(text));
   }
 
   /**
@@ -182,8 +181,10 @@ export class Permissions {
     // Who cannot decide says so, and the next session asks.
     if (decision === "deny" && message !== undefined) return;
     const now = await this.ownOf(workdir);
-    if (now?.text === own.text) await this.#decide(own, "question", decision === "deny" ? 1 : 0);
-    else if (decision !== "deny") {
+    if (now?.text === own.text) {
+      if (decision === "deny") await this.#decline(own);
+      else await this.trust(own, "question");
+    } else if (decision !== "deny") {
       const text =
         "the files of this directory changed while you were asked; svc does not trust them";
       await session.emit("lane.note", {
@@ -210,10 +211,6 @@ export class Permissions {
 
   /** Returns the trusted directories, without creating a database. */
   async trusted(): Promise<TrustedDirectory[]> {
-    return (await this.#decisions()).filter(({ declined }) => declined === 0);
-  }
-
-  async #decisions(): Promise<TrustedDirectory[]> {
     return (await this.#storeIfAny())?.trusted() ?? [];
   }
 
@@ -243,15 +240,14 @@ export class Permissions {
   }
 
   /** Trusts a directory's own files as they are. */
-  async trust(own: OwnFiles, by: string): Promise<void> {
-    await this.#decide(own, by, 0);
-  }
-
-  async #decide({ directory, text }: OwnFiles, by: string, declined: 0 | 1): Promise<void> {
+  async trust({ directory, text }: OwnFiles, by: string): Promise<void> {
     const content_hash = await sha256Hex(text);
     const trusted_at = new Date().toISOString();
-    const store = await this.#store.get();
-    store.trust({ directory, content_hash, trusted_at, trusted_by: by, declined });
+    (await this.#store.get()).trust({ directory, content_hash, trusted_at, trusted_by: by });
+  }
+
+  async #decline({ directory, text }: OwnFiles): Promise<void> {
+    (await this.#store.get()).decline(directory, await sha256Hex(text));
   }
 
   /** @throws {SvcError} not_found for a directory that is not trusted */

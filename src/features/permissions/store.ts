@@ -26,8 +26,6 @@ export interface TrustedDirectory {
   content_hash: string;
   trusted_at: string;
   trusted_by: string;
-  /** Whether the person was asked and did not trust it; the other fields say when and how. */
-  declined: 0 | 1;
 }
 
 interface ReadRule extends KeptRule {
@@ -41,6 +39,8 @@ export class RuleStore implements Disposable {
   readonly #sql: Statements;
   readonly #rules = new Map<string, ReadRule>();
   readonly #trusted = new Map<string, TrustedDirectory>();
+  /** The content that a person was asked about and did not trust, by directory. */
+  readonly #declined = new Map<string, string>();
 
   /** @param db is closed with the store */
   constructor(db: DatabaseSync) {
@@ -53,29 +53,45 @@ export class RuleStore implements Disposable {
     for (const row of trusted as unknown as TrustedDirectory[]) {
       this.#trusted.set(row.directory, { ...row });
     }
+    const declined = this.#sql.all("SELECT * FROM declined_directories");
+    for (const row of declined as unknown as TrustedDirectory[]) {
+      this.#declined.set(row.directory, row.content_hash);
+    }
   }
 
-  /** The directories that a person has decided about. */
   trusted(): TrustedDirectory[] {
     return [...this.#trusted.values()];
   }
 
-  /** Records a decision about a directory's files as they are. */
+  /** Returns what a person has decided about a directory's files, if they have this content. */
+  decided(directory: string, content_hash: string): "trusted" | "declined" | undefined {
+    if (this.#trusted.get(directory)?.content_hash === content_hash) return "trusted";
+    return this.#declined.get(directory) === content_hash ? "declined" : undefined;
+  }
+
+  /** Trusts a directory's files as they are. */
   trust(trusted: TrustedDirectory): void {
     this.#sql.run(
       `INSERT OR REPLACE INTO trusted_directories VALUES
-        (:directory, :content_hash, :trusted_at, :trusted_by, :declined)`,
+        (:directory, :content_hash, :trusted_at, :trusted_by)`,
       { ...trusted },
     );
     this.#trusted.set(trusted.directory, trusted);
   }
 
+  /** Remembers that a person does not trust a directory's files as they are. */
+  decline(directory: string, content_hash: string): void {
+    this.#sql.run(
+      "INSERT OR REPLACE INTO declined_directories VALUES (:directory, :content_hash)",
+      { directory, content_hash },
+    );
+    this.#declined.set(directory, content_hash);
+  }
+
   /** @returns whether it was trusted */
   untrust(directory: string): boolean {
-    const trusted = this.#trusted.get(directory)?.declined === 0;
     this.#sql.run("DELETE FROM trusted_directories WHERE directory = :directory", { directory });
-    this.#trusted.delete(directory);
-    return trusted;
+    return this.#trusted.delete(directory);
   }
 
   all(): ReadRule[] {

@@ -207,7 +207,7 @@ async function ofCommand(user: User, name: string): Promise<Loot> {
   const marker = `4${Math.floor(Math.random() * 1e6)}`;
   const running = it.stage.run(session_id, `run exec sleep 60.${marker}`);
   // While a process is being replaced by its program, the kernel shows nothing of it: asked again.
-  const look = `for n in $(seq 600); do p=$(pgrep -f "^sleep 60[.]${marker}$" | head -1); ` +
+  const look = `for n in $(seq 2000); do p=$(pgrep -f "^sleep 60[.]${marker}$" | head -1); ` +
     `[ -n "$p" ] && break; sleep 0.05; done; [ -n "$p" ] || exit 9; ` +
     `for n in $(seq 20); do ` +
     (name === "cwd" ? `ls /proc/$p/cwd/` : `head -c 100 /proc/$p/${name} | grep -a .`) +

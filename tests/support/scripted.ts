@@ -135,9 +135,20 @@ ${untitled(toml)}`);
     return this.client.wait((event) => event.type === type && fits(event), type);
   }
 
-  /** The types of all events, without deltas of text. */
+  /**
+   * The types of all events, without deltas of text and without the lanes of calls that take long,
+   * which any call does on a busy machine.
+   */
   types(): string[] {
-    return this.client.events.map(({ type }) => type).filter((type) => !type.endsWith(".delta"));
+    const slow = new Set(
+      this.client.of("lane.created").filter(({ data }) => data.kind === "tool")
+        .map(({ data }) => data.lane_id),
+    );
+    const ofSlow = (type: string, data: { lane_id?: unknown }) =>
+      type.startsWith("lane.") && slow.has(data.lane_id);
+    return this.client.events.filter(({ type, data }) =>
+      !type.endsWith(".delta") && !ofSlow(type, data)
+    ).map(({ type }) => type);
   }
 
   /** Kills the daemon, if it still runs, starts another and subscribes to the session again. */

@@ -25,7 +25,8 @@ const WEB_DIST = join(web, "dist");
 const MANIFEST = join(WEB_DIST, "manifest.json");
 
 /** What the build is made from. */
-const SOURCES = ["web/src", "web/styles", "web/index.html", "web/deno.json", "deno.json"]
+const SOURCES = ["web/src", "web/styles", "web/icons", "web/index.html", "web/offline.html"]
+  .concat("web/manifest.webmanifest", "web/deno.json", "deno.json")
   .concat("install/web.ts", "src/doors/app.ts", "src/session/state.ts", "src/protocol/events.ts")
   .concat("src/session/question.ts", "src/base/visible.ts")
   .concat("src/session/view.ts", "src/session/view_items.ts", "src/session/view_kept.ts")
@@ -37,7 +38,18 @@ const TYPES: Record<string, string> = {
   css: "text/css; charset=utf-8",
   html: "text/html; charset=utf-8",
   js: "text/javascript; charset=utf-8",
+  png: "image/png",
   svg: "image/svg+xml",
+  webmanifest: "application/manifest+json",
+};
+
+/** The icons by what files of the build call them. */
+const ICONS = {
+  icon: "icon.svg",
+  icon_waiting: "icon-waiting.svg",
+  icon_192: "icon-192.png",
+  icon_512: "icon-512.png",
+  icon_maskable: "icon-maskable.png",
 };
 
 /** Whether a source is newer than the build, or there is none. */
@@ -84,13 +96,27 @@ async function hashOf(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
   return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex().slice(0, 16);
 }
 
+type FileContent = string | Uint8Array<ArrayBuffer>;
+
+function bytesOf(content: FileContent): Uint8Array<ArrayBuffer> {
+  return typeof content === "string" ? new TextEncoder().encode(content) : content;
+}
+
+/** Puts values in the places of a text that are called `%name%`. */
+function filled(text: string, values: Readonly<Record<string, string>>): string {
+  return Object.entries(values).reduce(
+    (it, [name, value]) => it.replaceAll(`%${name}%`, value),
+    text,
+  );
+}
+
 /** Takes the files of one build; its manifest is the last, and comes whole. */
 class Build {
   readonly manifest: Manifest = {};
 
   /** Adds a file under its own path. @returns its path. */
-  async add(path: string, text: string, immutable: boolean): Promise<string> {
-    const bytes = new TextEncoder().encode(text);
+  async add(path: string, content: FileContent, immutable: boolean): Promise<string> {
+    const bytes = bytesOf(content);
     const hash = await hashOf(bytes);
     const type = TYPES[path.split(".").at(-1)!] ?? TYPES.html;
     const packed = compressed(bytes);
@@ -103,10 +129,10 @@ class Build {
   }
 
   /** Adds a file whose path tells what is in it. @returns that path. */
-  async addHashed(name: string, text: string): Promise<string> {
-    const hash = await hashOf(new TextEncoder().encode(text));
+  async addHashed(name: string, content: FileContent): Promise<string> {
+    const hash = await hashOf(bytesOf(content));
     const [, stem, extension] = name.match(/^(.*)\.(\w+)$/)!;
-    return this.add(`/assets/${stem}-${hash.slice(0, 8)}.${extension}`, text, true);
+    return this.add(`/assets/${stem}-${hash.slice(0, 8)}.${extension}`, content, true);
   }
 
   async finish(): Promise<void> {
@@ -151,6 +177,9 @@ export async function buildWeb(): Promise<void> {
     // One after the other: two at once would both unpack the bundler where it was never used.
     await bundle(join(out, "app"), "--code-splitting", "web/src/main.tsx");
     await bundle(join(out, "boot"), "--format=iife", "web/src/boot.ts");
+    for (const name of ["page.ts", "worker.ts"]) {
+      await bundle(join(out, "offline"), "--format=iife", `web/src/offline/${name}`);
+    }
     await bundle(join(out, "styles"), "web/styles/app.css");
     const build = new Build();
     const read = (...path: string[]) => Deno.readTextFile(join(out, ...path));
@@ -163,17 +192,27 @@ export async function buildWeb(): Promise<void> {
     const app = `/assets/${firstOf(modules, await read("app", "main.js"))}`;
     const boot = await build.addHashed("boot.js", await read("boot", "boot.js"));
     const styles = await build.addHashed("app.css", await read("styles", "app.css"));
-    const icon = await build.addHashed(
-      "icon.svg",
-      await Deno.readTextFile(join(web, "icon.svg")),
+    const icons: Record<string, string> = {};
+    for (const [name, file] of Object.entries(ICONS)) {
+      icons[name] = await build.addHashed(file, await Deno.readFile(join(web, "icons", file)));
+    }
+    const source = (name: string) => Deno.readTextFile(join(web, name));
+    await build.add(
+      "/manifest.webmanifest",
+      filled(await source("manifest.webmanifest"), icons),
+      false,
     );
-    const html = (await Deno.readTextFile(join(web, "index.html")))
-      // Browsers refuse this directive in a meta element; the header has it.
-      .replace("%csp%", CONTENT_SECURITY_POLICY.replace(/; frame-ancestors [^;]*/, ""))
-      .replace("%boot%", boot)
-      .replace("%app%", app)
-      .replace("%styles%", styles)
-      .replace("%icon%", icon);
+    const script = await build.addHashed("offline.js", await read("offline", "page.js"));
+    const offline = filled(await source("offline.html"), { ...icons, script });
+    const offline_page = await build.addHashed("offline.html", offline);
+    const worker = filled(await read("offline", "worker.js"), {
+      offline: offline_page,
+      offline_files: [script, icons.icon].join(" "),
+    });
+    await build.add("/worker.js", worker, false);
+    // Browsers refuse this directive in a meta element; the header has it.
+    const csp = CONTENT_SECURITY_POLICY.replace(/; frame-ancestors [^;]*/, "");
+    const html = filled(await source("index.html"), { ...icons, csp, boot, app, styles });
     await build.add("/", html, false);
     await build.finish();
   } finally {

@@ -29,6 +29,8 @@ async function begin(): Promise<void> {
     </AppContext.Provider>,
     document.getElementById("app")!,
   );
+  // What it does can wait, and some pages may have none, as in private windows.
+  await navigator.serviceWorker?.register("/worker.js").catch(() => {});
 }
 
 // Not awaited here: what is loaded later imports this module.

@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { visibleLine } from "../../../src/base/visible.ts";
 import { useApp } from "../app.ts";
+import { showWaiting } from "../badge.ts";
 import { Failed } from "./states.tsx";
 
 interface PageProps {
@@ -32,6 +33,7 @@ export function Page({ title, actions, lead, fill, class: extra, of, children }:
   useEffect(() => {
     document.title = `${pending > 0 ? `(${pending}) ` : ""}${visibleLine(title)} · svc`;
   }, [title, pending]);
+  useEffect(() => showWaiting(pending), [pending]);
   useEffect(() => {
     // How far the view is scrolled is the shell's to say.
     if (app.router.navigated) heading.current?.focus({ preventScroll: true });

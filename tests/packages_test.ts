@@ -15,6 +15,7 @@ const OTHERS = [
   "dompurify",
   "playwright-core",
   "preact",
+  "puppeteer-core",
   "typescript",
 ];
 

@@ -155,7 +155,7 @@ function views(it: Scenario, mission_id: string): Record<string, (app: AppPage) 
     // A page that is loaded again keeps its filter.
     "sessions-none": async (app) => {
       await app.go("/");
-      await app.page.getByLabel("Filter sessions").fill("nothing is called so");
+      await app.page.getByLabel("Search sessions").fill("nothing is called so");
       await app.page.getByText("No sessions match").waitFor();
     },
     session: async (app) => {

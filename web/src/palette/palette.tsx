@@ -1,4 +1,5 @@
 /** Finds a view, a session or a verb, and goes there or runs it. */
+import "../main.tsx";
 import { useSignal } from "@preact/signals";
 import { useEffect, useId, useRef } from "preact/hooks";
 import { useApp } from "../app.ts";

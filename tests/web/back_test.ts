@@ -19,11 +19,11 @@ Deno.test({
     await page.setViewportSize({ width: 1280, height: 600 });
     const filter = page.getByLabel("Search sessions");
     await filter.fill("work");
-    await page.locator("tr.session-row", { hasText: /work-3\b/ }).scrollIntoViewIfNeeded();
+    await page.locator("tr.session-row", { hasText: /work-3(?!\d)/ }).scrollIntoViewIfNeeded();
     const top = () => page.evaluate("document.querySelector('main').scrollTop") as Promise<number>;
     const left = await top();
     assert(left > 300, `${left}`);
-    await page.locator("tr.session-row", { hasText: /work-3\b/ }).getByRole("link").click();
+    await page.locator("tr.session-row", { hasText: /work-3(?!\d)/ }).getByRole("link").click();
     await page.getByRole("heading", { level: 1, name: "work-3" }).waitFor();
     await page.goBack();
     await until(async () => await top() === left, "where it was scrolled");

@@ -160,10 +160,13 @@ Deno.test({
     await page.keyboard.press("Enter");
     await page.getByLabel("New session", { exact: true }).fill("made here");
     await page.keyboard.press("Enter");
-    await page.getByRole("heading", { level: 1, name: "made here" }).waitFor();
+    await page.getByRole("log").getByText("made here").waitFor();
     const { sessions } = await it.client.rpc.call("session.list");
-    const made = sessions.find((one: { title: string }) => one.title === "made here");
-    assertEquals([made.workdir, made.approval], [it.workdir, "read_only"]);
+    const made = sessions.find((one: { id: string }) => one.id !== it.session_id);
+    assertEquals(
+      [made.workdir, made.approval, made.model],
+      [it.workdir, "read_only", "builtin/toolbelt"],
+    );
     assertEquals(page.url(), `${it.daemon.url}/sessions/${made.id}`);
     await page.goBack();
     await row.getByRole("link").click();

@@ -11,6 +11,7 @@ import { hasWords, SearchBox } from "../ui/search_box.tsx";
 import { Empty, Pending } from "../ui/states.tsx";
 import { Ago } from "../ui/time.tsx";
 import { useKept } from "../ui/use_kept.ts";
+import { choose, new_session } from "./new_session.ts";
 import { useLoaded } from "../ui/use_loaded.ts";
 import { NewSession } from "./composer.tsx";
 import { type Group, nameOf } from "./groups.ts";
@@ -24,12 +25,19 @@ const SEARCHED_MIN = 3;
 
 /** Where one begins: a box for what is to be done, above the sessions that there are. */
 export default function Sessions() {
-  const { client, sessions } = useApp();
+  const { client, composing, sessions } = useApp();
+  const compose = () => composing.value++;
   const filter = useKept("filter", "");
   const info = useSignal<Result<"daemon.info"> | undefined>(undefined);
-  useEffect(() => {
+  /** Whether a model that reasons can be used; undefined until it is known. */
+  const ready = useSignal<boolean | undefined>(undefined);
+  const ask = () => {
     client.ask("daemon.info", {}).then((it) => info.value = it).catch(() => {});
-  }, []);
+    client.ask("models.providers", { look: false }).then((it) => ready.value = it.ready)
+      .catch(() => {});
+  };
+  useEffect(ask, []);
+  const missing = ready.value === false && new_session.value.model === undefined;
   const items = sessions.items.value;
   const refresh = () => void sessions.refresh();
   const wanted = filter.value.trim();
@@ -37,6 +45,19 @@ export default function Sessions() {
   return (
     <Page title="Sessions" of={sessions.live} class="home">
       <NewSession info={info.value} />
+      {missing && (
+        <section class="model-setup" aria-labelledby="model-setup">
+          <h2 id="model-setup">Choose a model</h2>
+          <p>No model is set up yet. One of these is enough; you can change it at any time.</p>
+          <Setup
+            onModel={(model) => {
+              choose({ model });
+              ask();
+              compose();
+            }}
+          />
+        </section>
+      )}
       <div class="toolbar">
         <SearchBox label="Search sessions and what was said" value={filter} />
         <Check label="Show ended" value={sessions.with_ended} onChange={refresh} />
@@ -46,7 +67,7 @@ export default function Sessions() {
         ? <Pending of={sessions.live} lines={6} label="Loading sessions" />
         : shown.length > 0
         ? <SessionTable items={shown} />
-        : wanted === "" && (
+        : wanted === "" && !missing && (
           <Empty icon="sessions" title="No sessions yet">
             <p>
               A session is an agent that works in one of your directories. Say above what it should
@@ -60,6 +81,13 @@ export default function Sessions() {
       {wanted.length >= SEARCHED_MIN && <Said query={wanted} />}
     </Page>
   );
+}
+
+const loadSetup = async () => (await import("../models/setup.tsx")).default;
+
+function Setup(props: { onModel(model: string): void }) {
+  const { Part } = useLoaded(loadSetup);
+  return Part ? <Part {...props} /> : null;
 }
 
 const loadSaid = async () => (await import("./said.tsx")).default;

@@ -88,6 +88,10 @@ function Choices({ label, placeholder, options, version, onPick }: PickerProps) 
   const id = useId();
   const query = useSignal("");
   const found = useSignal<readonly Option[] | undefined>(undefined);
+  /** The text that they were found for. */
+  const found_for = useRef<string | undefined>(undefined);
+  /** Enter was pressed before what was typed had been looked for. */
+  const awaited = useRef(false);
   const problem = useSignal<string | undefined>(undefined);
   const at = useSignal(0);
   const box = useRef<HTMLInputElement>(null);
@@ -98,6 +102,9 @@ function Choices({ label, placeholder, options, version, onPick }: PickerProps) 
     const take = (them: readonly Option[] | undefined, error?: unknown) => {
       if (gone) return;
       found.value = them ?? [];
+      found_for.current = query.peek();
+      if (awaited.current && found.value.length > 0) choose(found.value[0]);
+      awaited.current = false;
       problem.value = error === undefined ? undefined : explain(error);
       at.value = Math.min(at.peek(), Math.max(0, found.value.length - 1));
     };
@@ -111,6 +118,7 @@ function Choices({ label, placeholder, options, version, onPick }: PickerProps) 
   const type = (text: string) => {
     query.value = text;
     at.value = 0;
+    awaited.current = false;
   };
   const choose = (option: Option | undefined) => {
     if (option === undefined) return;
@@ -124,6 +132,7 @@ function Choices({ label, placeholder, options, version, onPick }: PickerProps) 
     const to = { ArrowDown: chosen + 1, ArrowUp: chosen - 1 }[event.key];
     const goes_on = them[chosen]?.goes_on;
     if (to !== undefined) at.value = Math.max(0, Math.min(to, them.length - 1));
+    else if (event.key === "Enter" && found_for.current !== query.peek()) awaited.current = true;
     else if (event.key === "Enter") choose(them[chosen]);
     else if (event.key === "Tab" && !event.shiftKey && goes_on !== undefined) type(goes_on);
     else return;

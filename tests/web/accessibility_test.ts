@@ -49,7 +49,7 @@ Deno.test({
     await app.accessibleEverywhere("sessions");
 
     await page.getByRole("button", { name: /^Directory:/ }).click();
-    await page.getByRole("option").first().waitFor();
+    await page.locator("[role=option]").first().waitFor();
     await app.accessibleEverywhere("the directory of a new session");
     await page.keyboard.press("Escape");
     await page.getByRole("button", { name: /^Actions for/ }).click();

@@ -28,7 +28,7 @@ function ollama({ hangs = false } = {}) {
 /** The files of a home that contain a text. */
 async function filesWith(home: string, text: string): Promise<string[]> {
   const found: string[] = [];
-  for await (const { path, name } of walk(home, { includeDirs: false, followSymlinks: false })) {
+  for await (const { path, name } of walk(home, { includeDirs: false })) {
     const content = await Deno.readFile(path).catch(() => new Uint8Array());
     if (new TextDecoder("latin1").decode(content).includes(text)) found.push(name);
   }

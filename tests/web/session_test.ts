@@ -244,7 +244,7 @@ Deno.test({
     await page.getByRole("button", { name: "Back", exact: true }).click();
     await page.getByRole("combobox", { name: /^Find/ }).fill("session.subscribe");
     await page.getByRole("option", { name: /^session\.subscribe/ }).click();
-    await page.getByLabel("since_seq").fill("0");
+    await page.getByLabel("Since position").fill("0");
     await page.getByRole("button", { name: "Run session.subscribe" }).click();
     await page.getByRole("status", { name: "Result" }).getByText("session.resumed").waitFor();
     await page.keyboard.press("Escape");

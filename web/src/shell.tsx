@@ -184,7 +184,7 @@ function SidebarSessions() {
     <nav ref={list} class="recent" aria-label="Recent sessions">
       {shown.map(({ workdir, items }) => (
         <section key={workdir}>
-          <h2 class="clip" title={workdir}>{nameOf(workdir)}</h2>
+          <h2 class="clip" dir="auto" title={workdir}>{nameOf(workdir)}</h2>
           <ul>{items.map(link)}</ul>
         </section>
       ))}

@@ -115,7 +115,7 @@ export function NewSession({ info }: { info: Result<"daemon.info"> | undefined }
 /** A line that begins with a slash is a command of the new session, not a message to the model. */
 async function runCommand(line: string, session_id: string, app: App): Promise<void> {
   const { runTyped } = await app.load(() => import("../session/chat_commands.ts"));
-  const call: CallVerb = (name, params) => app.client.ask(name, params);
+  const call: CallVerb = (name, params) => app.client.call(name, params);
   const typed = await runTyped(line, session_id, call, {
     stop: () => Promise.resolve(),
     giveBack() {},

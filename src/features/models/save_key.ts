@@ -8,7 +8,7 @@ import { baseUrl } from "../../models/provider_http.ts";
 import type { ModelRegistry } from "../../models/registry.ts";
 import type { HomePaths } from "../../os/paths.ts";
 import { SvcError } from "../../protocol/errors.ts";
-import type { savedKeySchema } from "./schemas.ts";
+import type { newKeySchema, savedKeySchema } from "./schemas.ts";
 
 export interface SaveKeyParts {
   registry: ModelRegistry;
@@ -18,11 +18,7 @@ export interface SaveKeyParts {
   signal: AbortSignal;
 }
 
-interface NewKey {
-  provider: string;
-  key: string;
-  test: boolean;
-}
+type NewKey = z.output<ReturnType<typeof newKeySchema>>;
 
 /** How long the provider may take. */
 const TEST_MS = 20_000;

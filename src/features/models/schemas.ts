@@ -34,3 +34,11 @@ export const savedKeySchema = () =>
     key_from: z.enum(["environment", "login"])
       .describe("environment: the daemon's environment has a key too, and that one is used"),
   });
+
+export const newKeySchema = () =>
+  z.object({
+    provider: z.string().min(1),
+    key: z.string().min(1).describe("Never returned, logged or written to a journal"),
+    test: z.boolean().default(true)
+      .describe("Whether to ask the provider first; a key that it refuses is not saved"),
+  });

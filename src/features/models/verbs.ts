@@ -7,7 +7,7 @@ import type { Env, HomePaths } from "../../os/paths.ts";
 import { SvcError } from "../../protocol/errors.ts";
 import { mayBeModel, verbsOf } from "../../verbs/define.ts";
 import { overviewSchema } from "../../protocol/schemas/models.ts";
-import { savedKeySchema, waysSchema } from "./schemas.ts";
+import { newKeySchema, savedKeySchema, waysSchema } from "./schemas.ts";
 
 /** The services of the verbs about models. */
 export interface ModelServices {
@@ -69,13 +69,7 @@ export const modelVerbs = [
     idempotent: true,
     // No key is to pass through a model.
     internal: true,
-    input: () =>
-      z.object({
-        provider: z.string().min(1),
-        key: z.string().min(1).describe("Never returned, logged or written to a journal"),
-        test: z.boolean().default(true)
-          .describe("Whether to ask the provider first; a key that it refuses is not saved"),
-      }),
+    input: newKeySchema,
     output: savedKeySchema,
     async handle({ services, caller, signal }, params) {
       if (mayBeModel(caller)) {

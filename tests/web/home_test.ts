@@ -172,6 +172,7 @@ Deno.test({
     await page.keyboard.press("Enter");
     const row = page.locator("tr.session-row", { hasText: "<b>New</b>" });
     await row.waitFor();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
     await act("<b>New</b>", "Pin");
     await row.getByText("Pinned").waitFor();
     assertEquals(await row.getByText("New", { exact: true }).count(), 0, "one's own change");

@@ -160,7 +160,7 @@ Deno.test({
     await page.keyboard.press("Enter");
     await page.getByLabel("New session", { exact: true }).fill("made here");
     await page.keyboard.press("Enter");
-    await page.getByRole("log").getByText("made here").waitFor();
+    await page.getByRole("log").getByText("made here").first().waitFor();
     const { sessions } = await it.client.rpc.call("session.list");
     const made = sessions.find((one: { id: string }) => one.id !== it.session_id);
     assertEquals(

@@ -136,7 +136,13 @@ function FirstStart({ onClose }: { onClose(): void }) {
 const loadPalette = async () => (await import("./palette/palette.tsx")).Palette;
 
 function LazyPalette({ onClose }: { onClose(): void }) {
-  const { Part } = useLoaded(loadPalette);
+  const app = useApp();
+  const { Part, failure } = useLoaded(loadPalette);
+  useEffect(() => {
+    if (failure === undefined) return;
+    app.report(failure);
+    onClose();
+  }, [failure]);
   return Part ? <Part onClose={onClose} /> : null;
 }
 

@@ -2,13 +2,13 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { useApp } from "../app.ts";
 import { costText } from "../format.ts";
-import type { Result } from "../rpc/api.ts";
+import { explain, type Result } from "../rpc/api.ts";
 import { Check } from "../ui/check.tsx";
 import { ListTable } from "../ui/list_table.tsx";
 import { Page } from "../ui/page.tsx";
 import { Path } from "../ui/path.tsx";
 import { hasWords, SearchBox } from "../ui/search_box.tsx";
-import { Empty, Pending } from "../ui/states.tsx";
+import { Empty, Failed, Pending } from "../ui/states.tsx";
 import { Ago } from "../ui/time.tsx";
 import { useKept } from "../ui/use_kept.ts";
 import { choose, new_session } from "./new_session.ts";
@@ -86,14 +86,16 @@ export default function Sessions() {
 const loadSetup = async () => (await import("../models/setup.tsx")).default;
 
 function Setup(props: { onModel(model: string): void }) {
-  const { Part } = useLoaded(loadSetup);
+  const { Part, failure } = useLoaded(loadSetup);
+  if (failure !== undefined) return <Failed message={explain(failure)} />;
   return Part ? <Part {...props} /> : null;
 }
 
 const loadSaid = async () => (await import("./said.tsx")).default;
 
 function Said({ query }: { query: string }) {
-  const { Part } = useLoaded(loadSaid);
+  const { Part, failure } = useLoaded(loadSaid);
+  if (failure !== undefined) return <Failed message={explain(failure)} />;
   return Part ? <Part query={query} /> : null;
 }
 

@@ -269,15 +269,15 @@ async function takeModels(album: Album, browser: Browser): Promise<void> {
   await using place = new Place({ OPENAI_BASE_URL: server.url });
   const app = await AppPage.open(browser, await place.serve());
   const { page } = app;
-  const tryKey = async (key: string, said: RegExp) => {
-    await app.go("/");
+  const tryKey = async (path: string, key: string, said: RegExp) => {
+    await app.go(path);
     await page.getByLabel("Provider").selectOption("openai");
     await page.getByLabel("Key", { exact: true }).fill(key);
     await page.keyboard.press("Enter");
     await page.getByRole("region", { name: "API key" }).getByText(said).waitFor();
   };
-  await album.addView(app, "models-refused", () => tryKey("sk-wrong", /does not accept/));
-  await album.addView(app, "models-saved", () => tryKey("sk-right", /The key works/));
+  await album.addView(app, "models-refused", () => tryKey("/", "sk-wrong", /does not accept/));
+  await album.addView(app, "models-saved", () => tryKey("/settings", "sk-right", /The key works/));
   await server.close();
 }
 

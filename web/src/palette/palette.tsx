@@ -1,7 +1,7 @@
 /** Finds a view, a session or a verb, and goes there or runs it. */
 import "../main.tsx";
 import { useSignal } from "@preact/signals";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useRef } from "preact/hooks";
 import type { CallVerb } from "../../../src/features/verb_types.ts";
 import { type App, useApp } from "../app.ts";
 import { matchPath } from "../router.ts";
@@ -215,6 +215,9 @@ function Search({ sections, label }: SearchProps) {
   const at = useSignal(0);
   const id = useId();
   const list = useRef<HTMLDivElement>(null);
+  const box = useRef<HTMLInputElement>(null);
+  // Also where it takes the place of another one, whose box had the focus.
+  useLayoutEffect(() => box.current!.focus(), []);
   const shown = sections.map(({ title, entries }) => ({
     title,
     entries: entries.filter(({ label, detail, words = "" }) =>
@@ -244,6 +247,7 @@ function Search({ sections, label }: SearchProps) {
       <div class="palette-input">
         <Icon name="search" />
         <input
+          ref={box}
           type="text"
           role="combobox"
           data-focus

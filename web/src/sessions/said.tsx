@@ -47,7 +47,7 @@ export default function Said({ query }: { query: string }) {
     next.value = next_cursor;
   };
   return (
-    <section class="said" aria-labelledby="said">
+    <section class="found-said" aria-labelledby="said">
       <h2 id="said">In conversations</h2>
       <p class="said-count" role="status">
         {problem.value ??

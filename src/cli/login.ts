@@ -7,7 +7,7 @@ import { SECTIONS } from "../features/registry.ts";
 import { removeKey, requireKey, saveKey } from "../models/key_change.ts";
 import { KeyFile } from "../models/key_file.ts";
 import { ModelError } from "../models/model.ts";
-import { isLocal } from "../models/overview.ts";
+import { takesKey } from "../models/overview.ts";
 import { type Preset, presetOf } from "../models/presets.ts";
 import { baseUrl } from "../models/provider_http.ts";
 import type { ModelRegistry } from "../models/registry.ts";
@@ -97,7 +97,7 @@ export async function logout({ args }: Input<typeof LOGOUT>): Promise<number> {
 /** The providers that a key can be saved for. */
 function withKeys(registry: ModelRegistry): string[] {
   return registry.details()
-    .filter((it) => it.kind !== "builtin" && !isLocal(registry, it))
+    .filter((it) => takesKey(registry, it))
     .map(({ provider }) => provider);
 }
 

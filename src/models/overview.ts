@@ -78,6 +78,11 @@ export function isLocal(
     presetOf(provider)?.key_env.length === 0 && registry.target(provider).known;
 }
 
+/** Reports whether a key can be saved for a provider. */
+export function takesKey(registry: ModelRegistry, details: ProviderDetails): boolean {
+  return details.kind !== "builtin" && !isLocal(registry, details);
+}
+
 interface Listed {
   about: ProviderOverview;
   models: [id: string, title: string | undefined][];

@@ -140,6 +140,13 @@ const RULES: readonly Rule[] = [
     refused: /show this to the person first/,
   },
   {
+    no_door_may: "save the key of a provider where a model may ask",
+    verb: "models.save_key",
+    params: () => ({ provider: "together", key: "sk-sample", test: false }),
+    at: ["mcp"],
+    refused: /there is no tool/,
+  },
+  {
     no_door_may: "attach as the terminal of a session",
     verb: "tui.attach",
     params: async (_house, world) => ({ session_id: await world.session() }),

@@ -57,7 +57,7 @@ export class Tabs {
       pages.push(await AppPage.open(browser, daemon, path));
     }
     await pages[0].page.getByRole("log").getByText(text).waitFor();
-    await pages[2].page.getByRole("row", { name: /project/ }).waitFor();
+    await pages[2].page.locator("tr.session-row", { hasText: /project/ }).waitFor();
     for (const page of pages) await admitted(page);
     return new Tabs(place, pages, text);
   }

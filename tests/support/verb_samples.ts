@@ -363,6 +363,11 @@ export const SAMPLES: Readonly<Record<string, VerbSample>> = {
   "bus.tail": none,
   "bus.replay": { params: () => ({ from_seq: 1, to_seq: 10 }) },
   "models.list": none,
+  "models.providers": none,
+  "models.save_key": {
+    // It has no default model, so that the other samples keep theirs.
+    params: () => ({ provider: "together", key: "sk-sample", test: false }),
+  },
   "service.status": none,
   "service.install": { fails_with: "not_found" },
   "service.uninstall": none,

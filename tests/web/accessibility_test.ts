@@ -48,10 +48,13 @@ Deno.test({
     await page.getByRole("table").waitFor();
     await app.accessibleEverywhere("sessions");
 
-    await page.getByRole("button", { name: "New session" }).click();
-    await page.getByRole("button", { name: "Browse" }).click();
-    await page.getByRole("list", { name: "Directories" }).waitFor();
-    await app.accessibleEverywhere("new session");
+    await page.getByRole("button", { name: /^Directory:/ }).click();
+    await page.locator("[role=option]").first().waitFor();
+    await app.accessibleEverywhere("the directory of a new session");
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: /^Actions for/ }).click();
+    await page.getByRole("menuitem", { name: "Delete…" }).waitFor();
+    await app.accessibleEverywhere("the menu of a session");
     await page.keyboard.press("Escape");
 
     await app.go(`/sessions/${it.session_id}`);

@@ -101,8 +101,9 @@ Deno.test({
       assert((await listed(other)).includes("$0.00"), await listed(other));
       await app.page.goto(it.daemon.url);
       await app.connected();
-      await app.page.getByRole("row", { name: /project/ }).getByText("price unknown").waitFor();
-      await app.page.getByRole("row", { name: /other/ }).getByText("$0.00").waitFor();
+      await app.page.locator("tr.session-row", { hasText: /project/ }).getByText("price unknown")
+        .waitFor();
+      await app.page.locator("tr.session-row", { hasText: /other/ }).getByText("$0.00").waitFor();
     }
   },
 });

@@ -41,12 +41,12 @@ Deno.test({
   async fn() {
     await using it = await Scenario.begin([]);
     await using browser = await shared.profile();
-    const app = await AppPage.open(browser, it.daemon);
+    const app = await AppPage.open(browser, it.daemon, "/missions");
     const { page } = app;
-    const form = page.getByRole("dialog", { name: "New session" });
+    const form = page.getByRole("dialog", { name: "New mission" });
     const ask = page.getByRole("dialog", { name: "Discard what you wrote?" });
     const open = async () => {
-      await page.getByRole("button", { name: "New session" }).first().click();
+      await page.getByRole("button", { name: "New mission" }).first().click();
       await form.waitFor();
     };
     // Nothing was written: nothing is asked.
@@ -55,7 +55,7 @@ Deno.test({
     await form.waitFor({ state: "detached" });
 
     await open();
-    const message = form.getByLabel("First message");
+    const message = form.getByLabel("Statement of work");
     await message.fill("a long story");
     await page.keyboard.press("Escape");
     await ask.waitFor();
@@ -71,7 +71,7 @@ Deno.test({
 
     // What was refused is not gone either.
     await form.getByLabel("Directory", { exact: true }).fill("/nowhere/at/all");
-    await form.getByRole("button", { name: "Start session" }).click();
+    await form.getByRole("button", { name: "Start mission" }).click();
     await form.getByRole("alert").waitFor();
     await page.keyboard.press("Escape");
     await ask.getByRole("button", { name: "Discard" }).click();

@@ -126,7 +126,7 @@ Deno.test({
     const { page } = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
     const said = "[data-role=assistant] .markdown";
     await page.locator(said).waitFor();
-    for (const selector of [said, "[data-role=user] p", "h1", ".recent .clip"]) {
+    for (const selector of [said, "[data-role=user] p", "h1", ".recent a .clip"]) {
       assertEquals([selector, await style(page, selector, "direction")], [selector, "rtl"]);
     }
     assertEquals(await style(page, `${said} code`, "direction"), "ltr");

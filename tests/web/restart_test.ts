@@ -190,7 +190,7 @@ Deno.test({
     it.daemon = await it.place.serve();
     await page.getByRole("button", { name: "Retry" }).click();
     await app.connected();
-    await page.getByRole("row", { name: /project/ }).waitFor();
+    await page.locator("tr.session-row", { hasText: /project/ }).waitFor();
     assertEquals(await page.getByRole("button", { name: "Retry" }).count(), 0);
   },
 });

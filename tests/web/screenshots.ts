@@ -2,14 +2,16 @@
  * Makes pictures of every view of the web app in light and dark, on a desktop and on a phone, and of
  * what `svc` shows in a terminal:
  *
- *   deno task screenshots [--out <folder>] [--only views|questions|terminals]
+ *   deno task screenshots [--out <folder>] [--only views|models|questions|terminals]
  *
  * They go to dist/screenshots; those that the documentation shows are also kept in docs/screenshots.
  */
 import { fromFileUrl, join } from "@std/path";
 import { parseArgs } from "@std/cli/parse-args";
 import { Browser } from "../support/browser.ts";
+import { startOpenAiServer } from "../support/model_servers.ts";
 import { Scenario, until } from "../support/scripted.ts";
+import { Place } from "../support/svc.ts";
 import { policyOf, stdioEntry } from "../support/tool_servers.ts";
 import { appBuilt, AppPage } from "../support/web.ts";
 import { Album } from "./screenshots_album.ts";
@@ -147,15 +149,26 @@ function views(it: Scenario, mission_id: string): Record<string, (app: AppPage) 
     },
     create: async (app) => {
       await app.go("/");
-      await app.page.getByRole("button", { name: "New session" }).click();
-      await app.page.getByLabel("Directory", { exact: true }).fill(it.place.dir);
-      await app.page.getByRole("button", { name: "Browse" }).click();
-      await app.page.getByRole("button", { name: "parser" }).waitFor();
+      await app.page.getByLabel("New session", { exact: true }).fill("Mend the failing test.");
+      await app.page.getByRole("button", { name: /^Directory:/ }).click();
+      await app.page.getByRole("combobox", { name: "Directory" }).fill(`${it.place.dir}/`);
+      await app.page.getByRole("option", { name: "parser" }).waitFor();
+    },
+    "session-menu": async (app) => {
+      await app.go("/");
+      await app.page.getByRole("button", { name: "Actions for Upgrade the parser" }).click();
+      await app.page.getByRole("menuitem", { name: "Delete…" }).waitFor();
+    },
+    said: async (app) => {
+      await app.go("/");
+      await app.page.getByLabel("Search sessions").fill("quantity");
+      await app.page.getByRole("region", { name: "In conversations" }).getByRole("link").first()
+        .waitFor();
     },
     // A page that is loaded again keeps its filter.
     "sessions-none": async (app) => {
       await app.go("/");
-      await app.page.getByLabel("Filter sessions").fill("nothing is called so");
+      await app.page.getByLabel("Search sessions").fill("nothing is called so");
       await app.page.getByText("No sessions match").waitFor();
     },
     session: async (app) => {
@@ -180,7 +193,6 @@ function views(it: Scenario, mission_id: string): Record<string, (app: AppPage) 
       await app.page.getByText("no quantity").last().waitFor();
       await app.page.keyboard.press("Control+k");
       await app.page.getByRole("option", { name: /^session\.start/ }).waitFor();
-      await app.page.keyboard.type("session");
     },
     verb: async (app) => {
       await app.go(session);
@@ -251,8 +263,31 @@ async function takeViews(album: Album, browser: Browser): Promise<void> {
   );
 }
 
+/** Takes the first page of somebody who has no model yet. */
+async function takeModels(album: Album, browser: Browser): Promise<void> {
+  const server = startOpenAiServer(() => ({ text: "" }), { api_key: "sk-right" });
+  await using place = new Place({ OPENAI_BASE_URL: server.url });
+  const app = await AppPage.open(browser, await place.serve());
+  const { page } = app;
+  const tryKey = async (path: string, key: string, said: RegExp) => {
+    await app.go(path);
+    await page.getByLabel("Provider").selectOption("openai");
+    await page.getByLabel("Key", { exact: true }).fill(key);
+    await page.keyboard.press("Enter");
+    await page.getByRole("region", { name: "API key" }).getByText(said).waitFor();
+  };
+  await album.addView(app, "models-refused", () => tryKey("/", "sk-wrong", /does not accept/));
+  await album.addView(app, "models-saved", () => tryKey("/settings", "sk-right", /The key works/));
+  await server.close();
+}
+
 /** What can be taken alone, by its name for `--only`. */
-const PARTS = { views: takeViews, questions: takeQuestions, terminals: takeTerminals };
+const PARTS = {
+  views: takeViews,
+  models: takeModels,
+  questions: takeQuestions,
+  terminals: takeTerminals,
+};
 
 async function main(): Promise<void> {
   const { out = join(root, "dist", "screenshots"), only } = parseArgs(Deno.args, {

@@ -43,13 +43,16 @@ Deno.test({
     };
     await tabTo(/^New session$/);
     await press("Enter");
-    await page.getByRole("dialog").waitFor();
-    await tabTo(/^Directory$/);
-    await press("ControlOrMeta+a");
-    await page.keyboard.type(workdir);
-    await tabTo(/^First message/);
+    await app.focused("#new-session");
     await page.keyboard.type("help");
-    await tabTo(/^Start session$/);
+    await tabTo(/^Directory: Choose a directory$/);
+    await press("Enter");
+    await app.focused("[role=combobox]");
+    await page.keyboard.type(workdir);
+    await page.getByRole("option", { name: workdir }).waitFor();
+    await press("Enter");
+    await app.focused("#new-session");
+    await tabTo(/^Start$/);
     // Twice before there is an answer; there is one session at the end.
     await page.evaluate(() => {
       // deno-lint-ignore no-explicit-any -- the page's globals
@@ -135,32 +138,35 @@ Deno.test({
 
     // The list shows what session.list tells.
     const row = page.getByRole("row", { name: /by the verbs/ });
-    for (const text of [it.workdir, it.model, "Idle", "$0.00"]) {
-      await row.getByText(text).first().waitFor();
-    }
-    await page.getByLabel("Filter sessions").fill("no such session");
+    for (const text of [it.model, "Idle", "$0.00"]) await row.getByText(text).first().waitFor();
+    await page.getByRole("rowheader").getByText(it.workdir).waitFor();
+    await page.getByLabel("Search sessions").fill("no such session");
     await page.getByText("No sessions match").waitFor();
-    await page.getByLabel("Filter sessions").fill("verbs");
+    await page.getByLabel("Search sessions").fill("verbs");
 
     // The directory picker walks what daemon.list_dirs lists.
-    await page.getByRole("button", { name: "New session" }).click();
-    await page.getByLabel("Directory", { exact: true }).fill(it.place.dir);
-    await page.getByRole("button", { name: "Browse" }).click();
+    await page.getByRole("button", { name: /^Directory:/ }).click();
+    await page.getByRole("combobox", { name: "Directory" }).fill(`${it.place.dir}/`);
     const listed = await it.client.rpc.call("daemon.list_dirs", { path: it.place.dir });
-    const picker = page.getByRole("list", { name: "Directories" });
     for (const { name } of listed.directories) {
-      await picker.getByRole("button", { name, exact: true }).waitFor();
+      await page.getByRole("option", { name, exact: true }).waitFor();
     }
-    await picker.getByRole("button", { name: "project", exact: true }).click();
-    await page.getByText("No directories").waitFor();
-    assertEquals(await page.getByLabel("Directory", { exact: true }).inputValue(), it.workdir);
-    await page.getByLabel("Title").fill("made here");
+    await page.getByRole("option", { name: "project", exact: true }).click();
+    await page.getByRole("option", { name: `project ${it.workdir}` }).click();
+    await page.getByRole("button", { name: "Directory: project" }).waitFor();
     await page.getByLabel("Approvals").selectOption("read_only");
-    await page.getByRole("button", { name: "Start session" }).click();
-    await page.getByRole("heading", { level: 1, name: "made here" }).waitFor();
+    await page.getByRole("button", { name: "Model: " }).click();
+    await page.getByRole("combobox", { name: "Model" }).fill("toolbelt");
+    await page.keyboard.press("Enter");
+    await page.getByLabel("New session", { exact: true }).fill("made here");
+    await page.keyboard.press("Enter");
+    await page.getByRole("log").getByText("made here").first().waitFor();
     const { sessions } = await it.client.rpc.call("session.list");
-    const made = sessions.find((one: { title: string }) => one.title === "made here");
-    assertEquals([made.workdir, made.approval], [it.workdir, "read_only"]);
+    const made = sessions.find((one: { id: string }) => one.id !== it.session_id);
+    assertEquals(
+      [made.workdir, made.approval, made.model],
+      [it.workdir, "read_only", "builtin/toolbelt"],
+    );
     assertEquals(page.url(), `${it.daemon.url}/sessions/${made.id}`);
     await page.goBack();
     await row.getByRole("link").click();
@@ -238,7 +244,7 @@ Deno.test({
     await page.getByRole("button", { name: "Back", exact: true }).click();
     await page.getByRole("combobox", { name: /^Find/ }).fill("session.subscribe");
     await page.getByRole("option", { name: /^session\.subscribe/ }).click();
-    await page.getByLabel("since_seq").fill("0");
+    await page.getByLabel("Since position").fill("0");
     await page.getByRole("button", { name: "Run session.subscribe" }).click();
     await page.getByRole("status", { name: "Result" }).getByText("session.resumed").waitFor();
     await page.keyboard.press("Escape");

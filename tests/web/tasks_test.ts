@@ -39,7 +39,7 @@ Deno.test({
     await page.getByLabel("Effort").selectOption("minimal");
     await page.getByRole("button", { name: "Add to queue" }).click();
     await dialog.getByRole("alert").getByText("a research task needs sources").waitFor();
-    await page.getByLabel("workdir").fill(workdir);
+    await page.getByLabel("Directory").fill(workdir);
     await page.getByLabel("files").fill("notes.txt\n");
     await app.accessibleEverywhere("a new task");
     await page.getByRole("button", { name: "Add to queue" }).click();
@@ -109,7 +109,7 @@ Deno.test({
     await page.getByRole("button", { name: "New task" }).click();
     await page.getByLabel("Type").selectOption("code");
     await page.getByLabel("What to do").fill("help");
-    await page.getByLabel("workdir").fill(workdir);
+    await page.getByLabel("Directory").fill(workdir);
     await page.getByLabel("Run immediately").check();
     await page.getByRole("button", { name: "Run task" }).click();
     await page.getByRole("heading", { level: 1, name: "help" }).waitFor();

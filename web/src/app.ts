@@ -9,6 +9,7 @@ import { Client } from "./rpc/client.ts";
 import { explain } from "./rpc/api.ts";
 import { Router } from "./router.ts";
 import { SessionList } from "./sessions/list.ts";
+import { Seen } from "./sessions/seen.ts";
 import { DaemonLink } from "./rpc/connect.ts";
 import { chosenTheme } from "./theme.ts";
 
@@ -26,6 +27,10 @@ export class App {
   /** What the person chose, wherever that was done. */
   readonly theme = signal(chosenTheme());
   readonly sessions = new SessionList(this.client);
+  /** What was looked at in them. */
+  readonly seen = new Seen();
+  /** Grows when a new session is asked for: its box takes the focus. */
+  readonly composing = signal(0);
 
   /** Connects. @returns resolves when what every view shows is there, or will not come soon. */
   start(): Promise<void> {
@@ -49,6 +54,13 @@ export class App {
       if (!this.daemon.updated.peek()) throw cause;
       throw new Error("svc was updated; reload this page", { cause });
     }
+  }
+
+  /** Goes to where a session is started, ready to write. */
+  compose(): void {
+    this.composing.value++;
+    this.router.go("/");
+    this.router.navigated = false;
   }
 
   /** Gets the page anew. */

@@ -54,11 +54,12 @@ export class Router {
     return this.#path;
   }
 
-  go(path: string): void {
+  /** @param kept what the new entry of the history keeps, by name. */
+  go(path: string, kept: Record<string, string | number> = {}): void {
     if (path === this.#path.value) return;
     this.keep(TOP, document.getElementById(SCROLLER)?.scrollTop ?? 0);
     if (this.#leaves()) return location.assign(path);
-    history.pushState(null, "", path);
+    history.pushState(kept, "", path);
     this.#show();
   }
 

@@ -1,13 +1,16 @@
 /** What stays around every view: navigation, connection, alerts, the command palette. */
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { useApp } from "./app.ts";
 import { ConnectionBanner } from "./connection_banner.tsx";
 import { keepFocus } from "./focus.ts";
-import { Palette } from "./palette/palette.tsx";
 import { SCROLLER } from "./router.ts";
 import { ROUTES } from "./routes.tsx";
+import { nameOf } from "./sessions/groups.ts";
+import type { SessionItem } from "./sessions/list.ts";
+import { useSeen } from "./sessions/seen.ts";
 import { stateTone } from "./sessions/state_tone.ts";
+import { useGroups } from "./sessions/use_groups.ts";
 import { ThemeChoice } from "./theme_choice.tsx";
 import { Button } from "./ui/button.tsx";
 import { Icon } from "./ui/icon.tsx";
@@ -20,6 +23,7 @@ export function Shell() {
   const menu = useSignal(false);
   const welcome = useSignal(isFirstStart());
   const path = app.router.path.value;
+  useSeen();
   useEffect(keepFocus, []);
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
@@ -55,6 +59,16 @@ export function Shell() {
           />
         </div>
         <div id="navigation" class={menu.value ? "sidebar-body open" : "sidebar-body"}>
+          <Button
+            class="sidebar-new"
+            icon="plus"
+            onClick={() => {
+              menu.value = false;
+              app.compose();
+            }}
+          >
+            New session
+          </Button>
           <button type="button" class="palette-open" onClick={() => palette.value = true}>
             <Icon name="search" />
             <span>Search or run</span>
@@ -73,14 +87,14 @@ export function Shell() {
               ))}
             </ul>
           </nav>
-          <RecentSessions />
+          <SidebarSessions />
           <ThemeChoice />
         </div>
       </header>
       <main id={SCROLLER} tabIndex={-1}>
         <View />
       </main>
-      {palette.value && <Palette onClose={() => palette.value = false} />}
+      {palette.value && <LazyPalette onClose={() => palette.value = false} />}
       {welcome.value && <FirstStart onClose={() => welcome.value = false} />}
       <Announcements />
     </div>
@@ -119,8 +133,23 @@ function FirstStart({ onClose }: { onClose(): void }) {
   return Part ? <Part onClose={onClose} /> : null;
 }
 
+const loadPalette = async () => (await import("./palette/palette.tsx")).Palette;
+
+function LazyPalette({ onClose }: { onClose(): void }) {
+  const app = useApp();
+  const { Part, failure } = useLoaded(loadPalette);
+  useEffect(() => {
+    if (failure === undefined) return;
+    app.report(failure);
+    onClose();
+  }, [failure]);
+  return Part ? <Part onClose={onClose} /> : null;
+}
+
 const MODIFIER = /Mac|iPhone|iPad/.test(navigator.userAgent) ? "⌘" : "Ctrl ";
-const RECENT = 8;
+/** Sessions in the sidebar, and of them those of one directory. */
+const SHOWN = 12;
+const OF_GROUP = 5;
 
 function Pending() {
   const pending = useApp().sessions.pending.value;
@@ -129,27 +158,42 @@ function Pending() {
   return <span class="badge attention" aria-label={label} role="img">{pending}</span>;
 }
 
-function RecentSessions() {
-  const app = useApp();
-  const recent = (app.sessions.items.value ?? []).filter((it) => it.state !== "ended")
-    .slice(0, RECENT);
-  if (recent.length === 0) return null;
+function SidebarSessions() {
+  const { router, seen, sessions } = useApp();
+  const list = useRef<HTMLElement>(null);
+  const all = (sessions.items.value ?? []).filter((it) => it.state !== "ended");
+  const groups = useGroups(all, list);
+  let left = SHOWN;
+  const shown = groups.map(({ workdir, items }) => {
+    const some = items.slice(0, Math.min(left, OF_GROUP));
+    left -= some.length;
+    return { workdir, items: some };
+  }).filter(({ items }) => items.length > 0);
+  if (shown.length === 0) return null;
+  const link = ({ id, title, ...item }: SessionItem) => {
+    const unread = seen.isUnread({ id, title, ...item });
+    return (
+      <li key={id}>
+        <a
+          href={`/sessions/${id}`}
+          aria-current={router.path.value === `/sessions/${id}` ? "page" : undefined}
+          class={unread ? "unread" : undefined}
+        >
+          <span class={`dot ${stateTone(item)}`} aria-hidden="true" />
+          <span class="clip" dir="auto">{title}</span>
+          {unread && <span class="unread-mark" role="img" aria-label="New" />}
+        </a>
+      </li>
+    );
+  };
   return (
-    <nav class="recent" aria-labelledby="recent">
-      <h2 id="recent">Recent</h2>
-      <ul>
-        {recent.map(({ id, title, ...item }) => (
-          <li key={id}>
-            <a
-              href={`/sessions/${id}`}
-              aria-current={app.router.path.value === `/sessions/${id}` ? "page" : undefined}
-            >
-              <span class={`dot ${stateTone(item)}`} aria-hidden="true" />
-              <span class="clip" dir="auto">{title}</span>
-            </a>
-          </li>
-        ))}
-      </ul>
+    <nav ref={list} class="recent" aria-label="Recent sessions">
+      {shown.map(({ workdir, items }) => (
+        <section key={workdir}>
+          <h2 class="clip" dir="auto" title={workdir}>{nameOf(workdir)}</h2>
+          <ul>{items.map(link)}</ul>
+        </section>
+      ))}
     </nav>
   );
 }

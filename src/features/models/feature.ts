@@ -1,5 +1,6 @@
 import { Opener } from "../../base/lazy.ts";
 import { feature } from "../../verbs/feature.ts";
+import { ACP } from "../acp_agents/config.ts";
 import { CATALOGUE } from "./config.ts";
 import { modelVerbs } from "./verbs.ts";
 
@@ -8,7 +9,7 @@ export const models = feature({
   name: "models",
   sections: [CATALOGUE],
   verbs: modelVerbs,
-  open({ models, config, catalogue, paths, log }) {
+  open({ models, config, catalogue, paths, env, log }) {
     const url = () => config().of(CATALOGUE).url;
     const download = new Opener(async () => {
       const { CatalogueDownload } = await import("./download.ts");
@@ -22,6 +23,10 @@ export const models = feature({
       services: {
         models,
         config,
+        paths,
+        env,
+        agents: () => config().of(ACP),
+        mask: (key) => log.mask(key),
         async catalogue() {
           await downloadIfDue();
           return await catalogue();

@@ -2,8 +2,12 @@ import * as z from "zod";
 import type { Config } from "../../config/config.ts";
 import type { Catalogue } from "../../models/catalogue.ts";
 import type { ModelRegistry } from "../../models/registry.ts";
-import { verbsOf } from "../../verbs/define.ts";
+import type { AcpEntry } from "../../models/acp_entry.ts";
+import type { Env, HomePaths } from "../../os/paths.ts";
+import { SvcError } from "../../protocol/errors.ts";
+import { mayBeModel, verbsOf } from "../../verbs/define.ts";
 import { overviewSchema } from "../../protocol/schemas/models.ts";
+import { newKeySchema, savedKeySchema, waysSchema } from "./schemas.ts";
 
 /** The services of the verbs about models. */
 export interface ModelServices {
@@ -11,6 +15,12 @@ export interface ModelServices {
   config(): Config;
   /** What is known of models; begins a download where one is due. */
   catalogue(): Promise<Catalogue>;
+  readonly paths: HomePaths;
+  readonly env: Env;
+  /** `[acp]` of daemon.toml. */
+  agents(): Readonly<Record<string, AcpEntry>>;
+  /** Keeps a key out of the log. */
+  mask(key: string): void;
 }
 
 const defineVerb = verbsOf<ModelServices>();
@@ -34,6 +44,42 @@ export const modelVerbs = [
       const catalogue = await services.catalogue();
       const { models, config } = services;
       return await usableModels(models(), config(), catalogue, { provider, ask, signal });
+    },
+  }),
+  defineVerb({
+    name: "models.providers",
+    summary: "Lists the ways to get a model: keys, servers on this machine, agents over ACP.",
+    access: "read",
+    input: () =>
+      z.object({
+        look: z.boolean().default(true)
+          .describe("Whether to look for servers of models on this machine, for up to 300 ms"),
+      }),
+    output: waysSchema,
+    async handle({ services, signal }, { look }) {
+      const { waysToModels } = await import("./ways.ts");
+      const { env, models, agents } = services;
+      return await waysToModels({ registry: models(), agents: agents(), env, signal }, look);
+    },
+  }),
+  defineVerb({
+    name: "models.save_key",
+    summary: "Tests a provider's API key at no cost and saves it, as `svc login` does.",
+    access: "write",
+    idempotent: true,
+    // No key is to pass through a model.
+    internal: true,
+    input: newKeySchema,
+    output: savedKeySchema,
+    async handle({ services, caller, signal }, params) {
+      if (mayBeModel(caller)) {
+        throw new SvcError("permission_denied", "only a person saves a key", {
+          hint: "the person can run `svc login`, or paste the key in the web app",
+        });
+      }
+      const { saveProviderKey } = await import("./save_key.ts");
+      const { models, paths, mask } = services;
+      return await saveProviderKey({ registry: models(), paths, mask, signal }, params);
     },
   }),
 ];

@@ -38,7 +38,8 @@ const EVERY_MS = 15_000;
 const GROUPS_MAX = 50;
 
 export default function Cost() {
-  const { client } = useApp();
+  const app = useApp();
+  const { client } = app;
   const range = useKept<RangeName>("range", "day");
   const by = useKept<By>("by", "session");
   const metric = useKept<Metric>("metric", "usd");
@@ -78,7 +79,11 @@ export default function Cost() {
         : found.breakdown.groups.length === 0
         ? (
           <Empty icon="cost" title="No costs in this period">
-            <p>Costs appear here as soon as models are called.</p>
+            <p>
+              This page shows what models cost, by session and by model, as a plot and a table. It
+              begins with the first answer of a model.
+            </p>
+            <Button tone="primary" icon="plus" onClick={() => app.compose()}>New session</Button>
           </Empty>
         )
         : (

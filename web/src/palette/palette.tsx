@@ -1,7 +1,10 @@
 /** Finds a view, a session or a verb, and goes there or runs it. */
+import "../main.tsx";
 import { useSignal } from "@preact/signals";
-import { useEffect, useId, useRef } from "preact/hooks";
-import { useApp } from "../app.ts";
+import { useEffect, useId, useLayoutEffect, useRef } from "preact/hooks";
+import type { CallVerb } from "../../../src/features/verb_types.ts";
+import { type App, useApp } from "../app.ts";
+import { matchPath } from "../router.ts";
 import { explain, type Result } from "../rpc/api.ts";
 import { ROUTES } from "../routes.tsx";
 import { Dialog } from "../ui/dialog.tsx";
@@ -16,82 +19,225 @@ interface Entry {
   icon: IconName;
   label: string;
   detail: string;
-  run(): void;
+  /** What it is found by besides. */
+  words?: string;
+  run(): unknown;
 }
 
+interface Section {
+  title: string;
+  entries: readonly Entry[];
+}
+
+/** The most that are shown of a section. */
 const SHOWN = 60;
 
+/** What the palette asks for next. */
+type Step = { verb: VerbInfo } | { models_of: string };
+
+/** Begins with what people do; all that the daemon can do stands below. */
 export function Palette({ onClose }: { onClose(): void }) {
   const app = useApp();
   const verbs = useSignal<readonly VerbInfo[]>([]);
   const error = useSignal<string | undefined>(undefined);
-  const verb = useSignal<VerbInfo | undefined>(undefined);
+  const step = useSignal<Step | undefined>(undefined);
   useEffect(() => {
     app.client.ask("daemon.verbs", {}).then(
       (it) => verbs.value = it.verbs,
       (thrown) => error.value = explain(thrown),
     );
   }, []);
-  const go = (path: string) => {
-    onClose();
-    app.router.go(path);
-  };
-  const entries: Entry[] = [
-    ...ROUTES.filter((it) => it.nav).map(({ path, nav }): Entry => ({
-      key: path,
-      icon: nav!.icon,
-      label: nav!.label,
-      detail: "Go to",
-      run: () => go(path),
-    })),
-    ...(app.sessions.items.value ?? []).map(({ id, title, workdir }): Entry => ({
-      key: id,
-      icon: "sessions",
-      label: title,
-      detail: workdir,
-      run: () => go(`/sessions/${id}`),
-    })),
-    ...verbs.value.map((it): Entry => ({
-      key: it.name,
-      icon: "terminal",
-      label: it.name,
-      detail: it.summary,
-      run: () => verb.value = it,
-    })),
-  ];
-  if (verb.value !== undefined) {
+  const next = step.value;
+  if (next !== undefined && "verb" in next) {
     return (
-      <Dialog title={verb.value.name} onClose={onClose} wide>
-        <VerbForm verb={verb.value} onBack={() => verb.value = undefined} />
+      <Dialog title={next.verb.name} onClose={onClose} wide>
+        <VerbForm verb={next.verb} onBack={() => step.value = undefined} />
       </Dialog>
     );
   }
+  if (next !== undefined) {
+    return (
+      <Dialog title="Switch model" onClose={onClose} wide>
+        <Models session_id={next.models_of} onDone={onClose} />
+      </Dialog>
+    );
+  }
+  const commands = verbs.value.map((verb): Entry => ({
+    key: verb.name,
+    icon: "terminal",
+    label: verb.name,
+    detail: verb.summary,
+    run: () => step.value = { verb },
+  }));
+  const sections = [
+    { title: "Do", entries: actions(app, onClose, (it) => step.value = it) },
+    { title: "Go to session", entries: sessionsOf(app, onClose) },
+    { title: "All commands", entries: commands },
+  ];
   return (
     <Dialog title="Search or run" onClose={onClose} wide>
-      <Search entries={entries} />
+      <Search sections={sections} label="Find what to do, a session or a command" />
       {error.value && <p class="form-error" role="alert">{error}</p>}
     </Dialog>
   );
 }
 
+/** What people do, in the order in which they do it most. */
+function actions(app: App, onClose: () => void, onStep: (step: Step) => void): Entry[] {
+  const session_id = matchPath("/sessions/:id", app.router.path.value)?.id;
+  const item = app.sessions.items.value?.find(({ id }) => id === session_id);
+  const open = session_id !== undefined && item?.state !== "ended";
+  const done = (work: () => Promise<unknown>) => () => {
+    onClose();
+    app.attempt(work);
+  };
+  return [
+    {
+      key: "new",
+      icon: "plus",
+      label: "New session",
+      detail: "",
+      run() {
+        onClose();
+        app.compose();
+      },
+    },
+    ...(open
+      ? [
+        {
+          key: "model",
+          icon: "terminal",
+          label: "Switch model…",
+          detail: item?.model ?? "",
+          run: () => onStep({ models_of: session_id }),
+        } as const,
+      ]
+      : []),
+    ...(open && item?.activity !== "idle"
+      ? [
+        {
+          key: "stop",
+          icon: "stop",
+          label: "Stop",
+          detail: "Cancels the turn",
+          run: done(() => app.client.call("session.cancel", { session_id })),
+        } as const,
+      ]
+      : []),
+    ...(open
+      ? [
+        {
+          key: "rewind",
+          icon: "undo",
+          label: "Rewind the last turn",
+          detail: "Files and conversation; can be undone",
+          words: "undo go back",
+          run: done(() => rewind(app, session_id)),
+        } as const,
+      ]
+      : []),
+    ...ROUTES.filter((it) => it.nav).map(({ path, nav }): Entry => ({
+      key: path,
+      icon: nav!.icon,
+      label: path === "/settings" ? "Open settings…" : nav!.label,
+      detail: "",
+      words: "go to page",
+      run() {
+        onClose();
+        app.router.go(path);
+      },
+    })),
+  ];
+}
+
+/** Undoes the last turn, as `/undo` does. */
+async function rewind(app: App, session_id: string): Promise<void> {
+  const { runTyped } = await app.load(() => import("../session/chat_commands.ts"));
+  const call: CallVerb = (name, params) => app.client.call(name, params);
+  const acts = { stop: () => Promise.resolve(), giveBack() {} };
+  const typed = await runTyped("/undo", session_id, call, acts);
+  if ("said" in typed && typed.said) app.announcer.say(typed.said);
+}
+
+function sessionsOf({ router, sessions }: App, onClose: () => void): Entry[] {
+  return (sessions.items.value ?? []).map(({ id, title, workdir }) => ({
+    key: id,
+    icon: "sessions",
+    label: title,
+    detail: workdir,
+    words: "go to session",
+    run() {
+      onClose();
+      router.go(`/sessions/${id}`);
+    },
+  }));
+}
+
+/** Chooses the model of a session. */
+function Models({ session_id, onDone }: { session_id: string; onDone(): void }) {
+  const app = useApp();
+  const { client, sessions } = app;
+  const found = useSignal<Result<"models.list"> | undefined>(undefined);
+  const error = useSignal<string | undefined>(undefined);
+  useEffect(() => {
+    client.ask("models.list", {}).then(
+      (it) => found.value = it,
+      (thrown) => error.value = explain(thrown),
+    );
+  }, []);
+  const current = sessions.items.value?.find(({ id }) => id === session_id)?.model;
+  const entries = (found.value?.models ?? []).map(({ id, title = "" }): Entry => ({
+    key: id,
+    icon: id === current ? "check" : "terminal",
+    label: id,
+    detail: title,
+    run() {
+      onDone();
+      app.attempt(async () => {
+        await client.call("session.configure", { session_id, model: id });
+        await sessions.refresh();
+      });
+    },
+  }));
+  if (error.value) return <p class="form-error" role="alert">{error}</p>;
+  return <Search sections={[{ title: "Models", entries }]} label="Find a model" />;
+}
+
+interface SearchProps {
+  sections: readonly Section[];
+  /** What is looked for. */
+  label: string;
+}
+
 /** A combobox: the focus stays in the box, the arrows move through what is found. */
-function Search({ entries }: { entries: readonly Entry[] }) {
+function Search({ sections, label }: SearchProps) {
   const query = useSignal("");
   const at = useSignal(0);
   const id = useId();
-  const list = useRef<HTMLUListElement>(null);
-  const found = entries.filter(({ label, detail }) => hasWords(query.value, [label, detail]))
-    .slice(0, SHOWN);
+  const list = useRef<HTMLDivElement>(null);
+  const box = useRef<HTMLInputElement>(null);
+  // Also where it takes the place of another one, whose box had the focus.
+  useLayoutEffect(() => box.current!.focus(), []);
+  const shown = sections.map(({ title, entries }) => ({
+    title,
+    entries: entries.filter(({ label, detail, words = "" }) =>
+      hasWords(query.value, [label, detail, words])
+    ).slice(0, SHOWN),
+  })).filter(({ entries }) => entries.length > 0);
+  const found = shown.flatMap(({ entries }) => entries);
   const chosen = Math.min(at.value, found.length - 1);
   useEffect(() => {
-    list.current?.children[chosen]?.scrollIntoView({ block: "nearest" });
+    const options = list.current!.querySelectorAll("[role=option]");
+    // With its heading, where it is the first.
+    if (chosen <= 0) list.current!.scrollTop = 0;
+    else options[chosen]?.scrollIntoView({ block: "nearest" });
   }, [chosen, query.value]);
   const onKeyDown = (event: KeyboardEvent) => {
     const moves: Record<string, number> = { ArrowDown: chosen + 1, ArrowUp: chosen - 1 };
     if (event.key in moves) {
       event.preventDefault();
       at.value = Math.max(0, Math.min(moves[event.key], found.length - 1));
-    } else if (event.key === "Enter") {
+    } else if (event.key === "Enter" && !event.isComposing) {
       event.preventDefault();
       found[chosen]?.run();
     }
@@ -101,15 +247,16 @@ function Search({ entries }: { entries: readonly Entry[] }) {
       <div class="palette-input">
         <Icon name="search" />
         <input
+          ref={box}
           type="text"
           role="combobox"
           data-focus
-          aria-label="Find a view, a session or a verb"
+          aria-label={label}
           aria-expanded="true"
           aria-controls={id}
           aria-autocomplete="list"
           aria-activedescendant={found.length > 0 ? `${id}-${chosen}` : undefined}
-          placeholder="A view, a session, or a verb such as session.start"
+          placeholder={label}
           spellcheck={false}
           value={query}
           onInput={({ currentTarget }) => {
@@ -119,22 +266,31 @@ function Search({ entries }: { entries: readonly Entry[] }) {
           onKeyDown={onKeyDown}
         />
       </div>
-      <ul ref={list} id={id} role="listbox" aria-label="Found">
-        {found.map(({ key, icon, label, detail, run }, n) => (
-          <li
-            key={key}
-            id={`${id}-${n}`}
-            role="option"
-            aria-selected={n === chosen}
-            onMouseDown={(event) => event.preventDefault()}
-            onClick={run}
-          >
-            <Icon name={icon} />
-            <span class="palette-label clip">{label}</span>
-            <span class="palette-detail clip">{detail}</span>
-          </li>
+      <div ref={list} id={id} class="palette-list" role="listbox" aria-label="Found" tabIndex={-1}>
+        {shown.map(({ title, entries }, n) => (
+          <ul key={title} role="group" aria-labelledby={`${id}-of-${n}`}>
+            <li id={`${id}-of-${n}`} class="palette-section" role="presentation">{title}</li>
+            {entries.map((entry) => {
+              const { key, icon, label, detail, run } = entry;
+              const place = found.indexOf(entry);
+              return (
+                <li
+                  key={key}
+                  id={`${id}-${place}`}
+                  role="option"
+                  aria-selected={place === chosen}
+                  onMouseDown={(event) => event.preventDefault()}
+                  onClick={run}
+                >
+                  <Icon name={icon} />
+                  <span class="palette-label clip" dir="auto">{label}</span>
+                  <span class="palette-detail clip">{detail}</span>
+                </li>
+              );
+            })}
+          </ul>
         ))}
-      </ul>
+      </div>
       {found.length === 0 && <p class="palette-none" role="status">Nothing found</p>}
     </div>
   );

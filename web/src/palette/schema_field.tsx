@@ -1,6 +1,6 @@
 import { useApp } from "../app.ts";
 import { Field } from "../ui/field.tsx";
-import type { FieldKind, FormField } from "./schema_form.ts";
+import { type FieldKind, type FormField, wordsOf } from "./schema_form.ts";
 
 const PLACEHOLDERS: Partial<Record<FieldKind, string>> = { json: "JSON", lines: "One a line" };
 
@@ -16,7 +16,7 @@ export function SchemaField({ field, value, onChange }: SchemaFieldProps) {
   const { name, kind, required, description, choices } = field;
   const fallback = field.default === undefined ? "" : String(field.default);
   return (
-    <Field label={name} hint={description} optional={!required}>
+    <Field label={wordsOf(name)} hint={description} optional={!required}>
       {(control) => {
         const common = {
           ...control,

@@ -24,6 +24,35 @@ export interface FormField {
   default?: unknown;
 }
 
+/** Names that mean more to a person as other words. */
+const WORDS: Readonly<Record<string, string>> = {
+  ac_id: "Criterion",
+  args: "Arguments",
+  cols: "Columns",
+  seq: "Position",
+  workdir: "Directory",
+};
+
+/** Endings of names that are units. */
+const UNITS: Readonly<Record<string, string>> = {
+  usd: "in USD",
+  ms: "in ms",
+  s: "in seconds",
+};
+
+/** A field's name in words: `since_seq` is "Since position". */
+export function wordsOf(name: string): string {
+  if (Object.hasOwn(WORDS, name)) return WORDS[name];
+  const parts = name.split(/[_-]+/).filter((part) => part !== "");
+  const last = parts.length > 1 ? parts.at(-1)! : "";
+  if (last === "id") parts.pop();
+  else if (Object.hasOwn(UNITS, last)) parts[parts.length - 1] = UNITS[last];
+  const text = parts.map((part, n) =>
+    n > 0 && Object.hasOwn(WORDS, part) ? WORDS[part].toLowerCase() : part
+  ).join(" ");
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
 /** The fields of an object's schema; required ones first. */
 export function fieldsOf({ properties = {}, required = [] }: JsonSchema): FormField[] {
   return Object.entries(properties)
@@ -67,7 +96,7 @@ function valueOf({ name, kind }: FormField, text: string): unknown {
   switch (kind) {
     case "number": {
       const value = Number(text);
-      if (Number.isNaN(value)) throw new Error(`${name} must be a number`);
+      if (Number.isNaN(value)) throw new Error(`${wordsOf(name)} must be a number`);
       return value;
     }
     case "flag":
@@ -78,7 +107,7 @@ function valueOf({ name, kind }: FormField, text: string): unknown {
       try {
         return JSON.parse(text);
       } catch {
-        throw new Error(`${name} must be JSON`);
+        throw new Error(`${wordsOf(name)} must be JSON`);
       }
     default:
       return text;

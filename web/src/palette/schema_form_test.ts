@@ -1,7 +1,7 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import * as z from "zod";
 import { VERBS } from "../../../src/features/registry.ts";
-import { fieldsOf, type JsonSchema, paramsOf } from "./schema_form.ts";
+import { fieldsOf, type JsonSchema, paramsOf, wordsOf } from "./schema_form.ts";
 
 const schema = z.toJSONSchema(
   z.object({
@@ -40,8 +40,8 @@ Deno.test("inputs become parameters; what is empty is left out", () => {
     }),
     { session_id: "s", limit: 5, full: false, tags: ["a", "b"], sizes: [1] },
   );
-  assertThrows(() => paramsOf(fields, { limit: "x" }), Error, "limit must be a number");
-  assertThrows(() => paramsOf(fields, { sizes: "[" }), Error, "sizes must be JSON");
+  assertThrows(() => paramsOf(fields, { limit: "x" }), Error, "Limit must be a number");
+  assertThrows(() => paramsOf(fields, { sizes: "[" }), Error, "Sizes must be JSON");
 });
 
 Deno.test("every verb's parameters have a form", () => {
@@ -50,4 +50,17 @@ Deno.test("every verb's parameters have a form", () => {
     const { properties = {} } = json;
     assertEquals(fieldsOf(json).length, Object.keys(properties).length, name);
   }
+});
+
+Deno.test("names of fields are words, with their units", () => {
+  const names = ["session_id", "workdir", "since_seq", "budget_usd", "timeout_ms", "grace_s", "x"];
+  assertEquals(names.map(wordsOf), [
+    "Session",
+    "Directory",
+    "Since position",
+    "Budget in USD",
+    "Timeout in ms",
+    "Grace in seconds",
+    "X",
+  ]);
 });

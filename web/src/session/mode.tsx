@@ -1,14 +1,6 @@
 import { useApp } from "../app.ts";
-import type { Approval } from "../sessions/approval.ts";
+import { type Approval, APPROVAL_WORDS } from "../sessions/approval.ts";
 import type { SessionStore } from "./store.ts";
-
-/** The word for each mode where there is little room, in the order of the choice. */
-const SHORT: Record<Approval, string> = {
-  ask: "asks first",
-  workspace: "works in the directory",
-  read_only: "reads only",
-  auto: "allows everything",
-};
 
 /** Shows what the session does without asking, and changes it at once. */
 export function ModeSelect({ store }: { store: SessionStore }) {
@@ -29,7 +21,9 @@ export function ModeSelect({ store }: { store: SessionStore }) {
       value={approval}
       onChange={({ currentTarget }) => choose(currentTarget)}
     >
-      {Object.entries(SHORT).map(([it, text]) => <option key={it} value={it}>{text}</option>)}
+      {Object.entries(APPROVAL_WORDS).map(([it, text]) => (
+        <option key={it} value={it}>{text}</option>
+      ))}
     </select>
   );
 }

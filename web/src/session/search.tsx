@@ -14,6 +14,16 @@ export class Search {
   readonly found = signal<readonly number[]>([]);
   /** The row that was gone to. */
   readonly at = signal(-1);
+  /** The seq to go to first, when a search elsewhere led here. */
+  #near: number | undefined;
+
+  /** @param seq where to go first */
+  constructor(query = "", seq?: number) {
+    if (query === "") return;
+    this.query.value = query;
+    this.open.value = true;
+    this.#near = seq;
+  }
 
   /** Opens the box; one that is open gets the focus. */
   show(): void {
@@ -32,6 +42,15 @@ export class Search {
     ) {
       this.found.value = found;
     }
+  }
+
+  /** Goes to the place that led here, once. @returns its row */
+  arrive(rows: readonly Row[]): number | undefined {
+    const near = this.#near;
+    if (near === undefined || this.found.peek().length === 0) return undefined;
+    this.#near = undefined;
+    const away = (n: number) => Math.abs(rows[n].item.seq - near);
+    return this.at.value = this.found.peek().reduce((a, b) => away(b) < away(a) ? b : a);
   }
 
   /** The next row that has it, or, with -1, the one before; round at the ends. */

@@ -5,8 +5,8 @@ export const APPLE = /Mac|iPhone|iPad/.test(navigator.userAgent);
 
 const STORED = "svc.enter_sends";
 
-/** A screen keyboard has no Shift+Enter. */
-const DEFAULT = !matchMedia("(pointer: coarse)").matches;
+/** A screen keyboard has no Shift+Enter. Tests import the views without a browser. */
+const DEFAULT = !globalThis.matchMedia?.("(pointer: coarse)").matches;
 
 /** The same for all sessions and tabs of this browser. */
 export const enter_sends = signal(stored() ?? DEFAULT);

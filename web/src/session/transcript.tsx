@@ -12,6 +12,8 @@ import { keepMarked, Search, TranscriptSearch } from "./search.tsx";
 /** As near to its end the transcript follows what is said. */
 const NEAR_PX = 48;
 const OVERSCAN = 6;
+/** How long a conversation takes to come to rest at its end, before it goes to a place in it. */
+const ARRIVE_MS = 50;
 
 interface TranscriptProps {
   store: SessionStore;
@@ -57,7 +59,18 @@ export function Transcript({ store, search, sent }: TranscriptProps) {
   useEffect(() => {
     if (sent > 0) toEnd();
   }, [sent]);
-  useEffect(() => search.look(rows), [rows, query]);
+  const go = (n: number) => {
+    following.value = false;
+    const { item } = rows[n];
+    if (item.kind === "tool") store.toggle(item.key, true);
+    virtualizer.scrollToIndex(n, { align: "center" });
+  };
+  useEffect(() => {
+    search.look(rows);
+    const place = search.arrive(rows);
+    // What was scrolled to its end just now says so in the next frame.
+    if (place !== undefined) setTimeout(() => go(place), ARRIVE_MS);
+  }, [rows, query]);
   useEffect(() => keepMarked(scroller.current!, query), [query]);
 
   const onScroll = () => {
@@ -76,12 +89,7 @@ export function Transcript({ store, search, sent }: TranscriptProps) {
     <div class="transcript-frame">
       <TranscriptSearch
         search={search}
-        onGo={(n) => {
-          following.value = false;
-          const { item } = rows[n];
-          if (item.kind === "tool") store.toggle(item.key, true);
-          virtualizer.scrollToIndex(n, { align: "center" });
-        }}
+        onGo={go}
       />
       <div
         ref={scroller}

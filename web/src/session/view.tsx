@@ -21,8 +21,9 @@ import { Transcript } from "./transcript.tsx";
 import { useSessionStore } from "./use_store.ts";
 
 export default function SessionView({ params: { id } }: { params: RouteParams }) {
+  const { router } = useApp();
   const store = useSessionStore(id);
-  const search = useMemo(() => new Search(), []);
+  const search = useMemo(() => new Search(router.kept("find"), router.kept("seq")), []);
   const lanes = useSignal(false);
   /** Messages that were sent from here. */
   const sent = useSignal(0);

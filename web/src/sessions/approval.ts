@@ -10,3 +10,11 @@ export const APPROVALS: Record<Approval, string> = {
   auto: "Allow everything",
   read_only: "Allow reading only",
 };
+
+/** The words where there is little room, in the order of a choice. */
+export const APPROVAL_WORDS: Record<Approval, string> = {
+  ask: "asks first",
+  workspace: "works in the directory",
+  read_only: "reads only",
+  auto: "allows everything",
+};

@@ -4,6 +4,7 @@ import type { Client } from "../rpc/client.ts";
 import type { Result } from "../rpc/api.ts";
 import { firstSessions } from "../rpc/connect.ts";
 import { Live } from "../rpc/live.ts";
+import { ordered } from "./groups.ts";
 
 export type SessionItem = Result<"session.list">["sessions"][number];
 
@@ -28,7 +29,7 @@ export class SessionList {
         const include_ended = this.with_ended.peek();
         const include_archived = this.with_archived.peek();
         const { sessions } = await client.ask("session.list", { include_ended, include_archived });
-        return sorted(sessions);
+        return ordered(sessions);
       },
       every_ms: POLL_MS,
     });
@@ -43,7 +44,7 @@ export class SessionList {
     this.live.start();
     const first = await firstSessions();
     if (first !== undefined && this.items.peek() === undefined) {
-      this.live.take(sorted(first.sessions));
+      this.live.take(ordered(first.sessions));
     }
   }
 
@@ -51,12 +52,4 @@ export class SessionList {
   refresh(): Promise<void> {
     return this.live.refresh();
   }
-}
-
-/** Pinned ones first, of those and of the others the ones that changed last. */
-function sorted(sessions: SessionItem[]): SessionItem[] {
-  return sessions.sort((a, b) =>
-    Number(b.pinned ?? false) - Number(a.pinned ?? false) ||
-    (a.last_event_at < b.last_event_at ? 1 : -1)
-  );
 }

@@ -3,16 +3,18 @@ import { Field } from "../ui/field.tsx";
 
 interface TitleFieldProps {
   value: Signal<string>;
-  optional?: boolean;
+  /** A dialog begins with it. */
+  focused?: boolean;
 }
 
 /** Takes the title of a session. */
-export function TitleField({ value, optional }: TitleFieldProps) {
+export function TitleField({ value, focused }: TitleFieldProps) {
   return (
-    <Field label="Title" optional={optional}>
+    <Field label="Title">
       {(control) => (
         <input
           {...control}
+          data-focus={focused}
           maxLength={200}
           dir="auto"
           value={value}

@@ -1,6 +1,8 @@
 import { useApp } from "../app.ts";
 import type { Result } from "../rpc/api.ts";
 import { useLive } from "../rpc/use_live.ts";
+import ModelSetup from "../models/setup.tsx";
+import { choose } from "../sessions/new_session.ts";
 import { ThemeChoice } from "../theme_choice.tsx";
 import { Page } from "../ui/page.tsx";
 import { Failed, Loading } from "../ui/states.tsx";
@@ -14,7 +16,7 @@ import { ServicePanel } from "./service_panel.tsx";
 const EVERY_MS = 5_000;
 
 export default function Settings() {
-  const { client } = useApp();
+  const { client, announcer } = useApp();
   const info = useLive<Result<"daemon.info">>({
     ask: () => client.ask("daemon.info", {}),
     every_ms: EVERY_MS,
@@ -41,6 +43,15 @@ export default function Settings() {
         : (
           <>
             <ConfigForm config={found} info={told} onSaved={refresh} />
+            <section class="panel model-setup" aria-labelledby="models-heading">
+              <h2 id="models-heading">Models</h2>
+              <ModelSetup
+                onModel={(model) => {
+                  choose({ model });
+                  announcer.say(`New sessions use ${model}.`);
+                }}
+              />
+            </section>
             <RulesPanel />
             <ServicePanel />
             <DaemonPanel info={told} onReloaded={refresh} />

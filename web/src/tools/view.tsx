@@ -81,6 +81,11 @@ const EXAMPLE = `mcp_servers:
     trust: trusted`;
 
 function NoServers() {
+  const { announcer } = useApp();
+  const copy = async () => {
+    await navigator.clipboard.writeText(EXAMPLE);
+    announcer.say("Copied");
+  };
   return (
     <Empty icon="tools" title="No tool servers">
       <p>
@@ -88,6 +93,7 @@ function NoServers() {
         in the home of svc, and have it read again:
       </p>
       <pre class="policy-example" tabIndex={0} role="group" aria-label="An example">{EXAMPLE}</pre>
+      <Button tone="primary" onClick={copy}>Copy the example</Button>
     </Empty>
   );
 }

@@ -15,6 +15,7 @@ const PATHS = {
   minus: "M3 8h10",
   missions: "M2.5 3h4.5v3.5H2.5zM9 9.5h4.5V13H9zM4.75 6.5v4.75H9",
   menu: "M2.5 4.5h11M2.5 8h11M2.5 11.5h11",
+  more: "M3.5 8h.01M8 8h.01M12.5 8h.01",
   pause: "M5.5 3.5v9M10.5 3.5v9",
   pin: "M8 10v4M5 2.5h6M6 2.5V7l-1.5 3h7L10 7V2.5",
   play: "M5 3.2l7.5 4.8L5 12.8z",

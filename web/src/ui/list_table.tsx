@@ -10,12 +10,16 @@ interface ListTableProps {
   columns: readonly Column[];
   /** The last column is of what can be done with a row. */
   actions?: boolean;
+  /** The children are groups of rows, each a `tbody`. */
+  groups?: boolean;
   /** The rows. */
   children: ComponentChildren;
 }
 
 /** A list of things, a row each. */
-export function ListTable({ caption, columns, actions, children, ...more }: ListTableProps) {
+export function ListTable(
+  { caption, columns, actions, groups, children, ...more }: ListTableProps,
+) {
   return (
     <table class={`list-table ${more.class}`}>
       <caption class="visually-hidden">{caption}</caption>
@@ -33,7 +37,7 @@ export function ListTable({ caption, columns, actions, children, ...more }: List
           )}
         </tr>
       </thead>
-      <tbody>{children}</tbody>
+      {groups ? children : <tbody>{children}</tbody>}
     </table>
   );
 }

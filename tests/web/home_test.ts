@@ -1,0 +1,230 @@
+/** Where a person begins: the box for a new session, and the sessions that there are. */
+import { assert, assertEquals } from "@std/assert";
+import { Scenario, until } from "../support/scripted.ts";
+import { SharedBrowser } from "../support/shared_browser.ts";
+import { AppPage, no_browser } from "../support/web.ts";
+
+const shared = new SharedBrowser();
+
+const BOX = { name: "New session", exact: true };
+
+Deno.test({
+  name:
+    "a session is started by Enter; what was written and chosen survives a reload and a restart",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([{ text: "The first answer." }, { text: "The second." }]);
+    const other = it.place.mkdir("other");
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon);
+    const { page } = app;
+    const box = page.getByRole("textbox", BOX);
+    // The directory used last is chosen already.
+    await page.getByRole("button", { name: "Directory: project" }).waitFor();
+    await box.fill("first line");
+    await box.press("Shift+Enter");
+    await page.keyboard.type("second line");
+    await page.getByRole("button", { name: /^Directory:/ }).click();
+    await page.getByRole("combobox", { name: "Directory" }).fill(other.slice(0, -2));
+    await page.getByRole("option", { name: "other" }).waitFor();
+    await page.keyboard.press("Tab");
+    await page.getByRole("option", { name: `other ${other}` }).waitFor();
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: /^Model:/ }).click();
+    await page.getByRole("combobox", { name: "Model" }).fill(it.model);
+    await page.getByRole("option", { name: it.model }).click();
+    await page.getByLabel("Approvals").selectOption("auto");
+
+    await it.restart();
+    await app.connected();
+    await page.reload();
+    assertEquals(await box.inputValue(), "first line\nsecond line");
+    await page.getByRole("button", { name: "Directory: other" }).waitFor();
+    await page.getByRole("button", { name: `Model: ${it.model}` }).waitFor();
+    assertEquals(await page.getByLabel("Approvals").inputValue(), "auto");
+    await box.press("Enter");
+    await page.getByRole("log").getByText("The first answer.").waitFor();
+    const id = page.url().split("/").at(-1);
+    const { workdir, model, approval } = await it.client.rpc.call("session.get", {
+      session_id: id,
+    });
+    assertEquals([workdir, model, approval], [other, it.model, "auto"]);
+    // A second turn in it; then the box is empty, and keeps what was chosen.
+    await page.getByLabel("Message", { exact: true }).fill("and now?");
+    await page.keyboard.press("Control+Enter");
+    await page.getByRole("log").getByText("The second.").waitFor();
+    await page.getByRole("button", { name: "New session" }).click();
+    await app.focused("#new-session");
+    assertEquals(await box.inputValue(), "");
+    await page.getByRole("button", { name: "Directory: other" }).waitFor();
+  },
+});
+
+Deno.test({
+  name: "a directory that is gone is named, and what was written stays in the box",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([]);
+    const gone = it.place.mkdir("gone");
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon);
+    const { page } = app;
+    await page.getByRole("button", { name: /^Directory:/ }).click();
+    await page.getByRole("combobox", { name: "Directory" }).fill(gone);
+    await page.getByRole("option", { name: gone }).click();
+    Deno.removeSync(gone);
+    const box = page.getByRole("textbox", BOX);
+    await box.fill("go");
+    await box.press("Enter");
+    await page.getByRole("alert").getByText(gone).waitFor();
+    assertEquals(await box.inputValue(), "go");
+    await page.getByRole("button", { name: /^Directory:/ }).click();
+    await page.getByRole("combobox", { name: "Directory" }).fill(`${gone}/x`);
+    await page.getByText(/there is no directory/).waitFor();
+  },
+});
+
+Deno.test({
+  name: "sessions stand by directory, keep their places while one reads, and tell what is new",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([{ text: "one" }, { text: "two" }], {
+      start: { title: "Alpha" },
+    });
+    const start = (title: string, name: string) =>
+      it.client.session({
+        workdir: it.place.mkdir(name),
+        title,
+        model: it.model,
+        approval: "auto",
+      });
+    const beta = await start("Beta", "other");
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon);
+    const { page } = app;
+    const titles = () => page.locator(".session-table .row-link").allTextContents();
+    await until(async () => (await titles()).join() === "Beta,Alpha", "the newest first");
+    await page.getByRole("rowheader").getByText(it.workdir).waitFor();
+
+    await page.locator("tr.session-row", { hasText: "Alpha" }).hover();
+    await it.turn("go");
+    const alpha = page.locator("tr.session-row", { hasText: "Alpha" });
+    await alpha.getByText("New", { exact: true }).waitFor();
+    assertEquals(await titles(), ["Beta", "Alpha"]);
+    await app.accessible("an unread session");
+    await page.mouse.move(2, 2);
+    await until(async () => (await titles()).join() === "Alpha,Beta", "the new order");
+
+    // Looking at it is what makes it read, also after a reload.
+    await alpha.getByRole("link").click();
+    await page.getByRole("log").getByText("one").waitFor();
+    await it.turn("more");
+    await page.getByRole("log").getByText("two").waitFor();
+    await page.getByRole("link", { name: "Sessions", exact: true }).click();
+    await alpha.waitFor();
+    await page.reload();
+    await alpha.waitFor();
+    assertEquals(await page.getByText("New", { exact: true }).count(), 0);
+
+    // What needs the person comes first, wherever it is.
+    const asks = await it.client.rpc.call("session.start", {
+      workdir: it.place.mkdir("third"),
+      title: "Asks",
+      model: "builtin/toolbelt",
+      approval: "ask",
+      prompt: "run echo hi",
+    });
+    await it.client.rpc.call("session.configure", { session_id: beta, pinned: true });
+    await until(async () => (await titles()).join() === "Asks,Beta,Alpha", "who needs me");
+    assertEquals(
+      await page.locator(".recent a").allTextContents(),
+      ["Asks", "Beta", "Alpha"],
+    );
+    await it.client.rpc.call("session.kill", { session_id: asks.session_id });
+    app.clean("the list");
+  },
+});
+
+Deno.test({
+  name: "a session is renamed, pinned, exported, archived and deleted by its menu and the keyboard",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([{ text: "An answer." }], { start: { title: "Old" } });
+    await it.turn("A question.");
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon);
+    const { page } = app;
+    const act = async (title: string, name: string) => {
+      await page.getByRole("button", { name: `Actions for ${title}` }).focus();
+      await page.keyboard.press("Enter");
+      await app.focused("[role=menuitem]");
+      const focused = "document.activeElement.textContent";
+      for (let n = 0; n < 6 && await page.evaluate(focused) !== name; n++) {
+        await page.keyboard.press("ArrowDown");
+      }
+      await page.keyboard.press("Enter");
+    };
+    await act("Old", "Rename…");
+    await page.getByRole("dialog", { name: "Rename session" }).waitFor();
+    await app.accessible("the dialog that renames");
+    await page.keyboard.press("ControlOrMeta+a");
+    await page.keyboard.type("<b>New</b>");
+    await page.keyboard.press("Enter");
+    const row = page.locator("tr.session-row", { hasText: "<b>New</b>" });
+    await row.waitFor();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    await act("<b>New</b>", "Pin");
+    await row.getByText("Pinned").waitFor();
+    assertEquals(await row.getByText("New", { exact: true }).count(), 0, "one's own change");
+
+    const file = page.waitForEvent("download");
+    await act("<b>New</b>", "Export");
+    const saved = await file;
+    assertEquals(saved.suggestedFilename(), "b New b.md");
+    const text = Deno.readTextFileSync((await saved.path())!);
+    assert(text.includes("A question.") && text.includes("An answer."), text);
+
+    await act("<b>New</b>", "Archive");
+    await page.getByText("No sessions yet").waitFor();
+    await page.getByLabel("Show archived").check();
+    await act("<b>New</b>", "Take out of the archive");
+    await row.getByText("Archived").waitFor({ state: "detached" });
+    await act("<b>New</b>", "Delete…");
+    await page.getByRole("dialog", { name: "Delete this session?" }).waitFor();
+    await app.accessible("the question before a deletion");
+    await page.getByRole("button", { name: "Delete session" }).click();
+    await row.waitFor({ state: "detached" });
+    await app.focusKept();
+    assertEquals((await it.client.rpc.call("session.list", { include_ended: true })).sessions, []);
+    app.clean("the menu of a session");
+  },
+});
+
+Deno.test({
+  name: "what was said is found in all sessions, and opened at its place",
+  ignore: no_browser,
+  async fn() {
+    const long = Array.from({ length: 60 }, (_, n) => `Paragraph ${n}.\n\n`).join("");
+    await using it = await Scenario.begin([
+      { text: `The zebra <b>hides</b>.\n\n${long}` },
+      { text: long },
+    ], { start: { title: "Animals" } });
+    await it.turn("Where is it?");
+    await it.turn("And then?");
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon);
+    const { page } = app;
+    await page.getByLabel("Search sessions").fill("zebra");
+    const found = page.getByRole("region", { name: "In conversations" });
+    await found.getByText("The zebra <b>hides</b>.").waitFor();
+    await app.accessible("what was said");
+    await found.getByRole("link").click();
+    await page.getByRole("log").locator(".row.at").getByText("zebra").waitFor();
+    assertEquals(await page.locator("search input").inputValue(), "zebra");
+    await page.goBack();
+    await found.getByText("The zebra <b>hides</b>.").waitFor();
+    await page.getByLabel("Search sessions").fill("nobody said this");
+    await page.getByText("Nothing was said with these words.").waitFor();
+    app.clean("search");
+  },
+});

@@ -1,0 +1,165 @@
+/** The way to a model from the page: a key, a server of this machine, or none. */
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { walk } from "@std/fs";
+import { startOpenAiServer } from "../support/model_servers.ts";
+import { SharedBrowser } from "../support/shared_browser.ts";
+import { can_run_svc, Place } from "../support/svc.ts";
+import { AppPage, no_browser } from "../support/web.ts";
+
+const shared = new SharedBrowser();
+
+/** A server as Ollama is one; one that hangs never answers. */
+function ollama({ hangs = false } = {}) {
+  const models = [{ name: "llama3:8b" }, { name: "nomic-embed-text" }];
+  const closing = Promise.withResolvers<void>();
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async () => {
+    if (hangs) await closing.promise;
+    return Response.json({ models });
+  });
+  return {
+    host: `127.0.0.1:${server.addr.port}`,
+    async close() {
+      closing.resolve();
+      await server.shutdown();
+    },
+  };
+}
+
+/** The files of a home that contain a text. */
+async function filesWith(home: string, text: string): Promise<string[]> {
+  const found: string[] = [];
+  for await (const { path, name } of walk(home, { includeDirs: false })) {
+    const content = await Deno.readFile(path).catch(() => new Uint8Array());
+    if (new TextDecoder("latin1").decode(content).includes(text)) found.push(name);
+  }
+  return found;
+}
+
+Deno.test({
+  name: "without a model a key is pasted, tested and used at once, and again after a restart",
+  ignore: no_browser,
+  async fn() {
+    const api_key = `sk-${crypto.randomUUID()}`;
+    const server = startOpenAiServer(() => ({ text: "Hello from the model." }), { api_key });
+    const local = ollama();
+    await using place = new Place({ OPENAI_BASE_URL: server.url, OLLAMA_HOST: local.host });
+    place.configure(`[log]\nlevel = "debug"\n[cortex]\ncurator = false\n[agent]\ntitles = false\n`);
+    place.mkdir("project");
+    let daemon = await place.serve();
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, daemon);
+    const { page } = app;
+    await page.getByRole("heading", { name: "Choose a model" }).waitFor();
+    const card = page.getByRole("region", { name: "API key" });
+    await page.getByRole("region", { name: "Ollama" }).getByText("1 model on this machine")
+      .waitFor();
+    await app.accessibleEverywhere("the ways to a model");
+
+    await card.getByLabel("Provider").selectOption("openai");
+    await card.getByLabel("Key", { exact: true }).fill("sk-wrong-key");
+    await page.keyboard.press("Enter");
+    await card.getByRole("alert").getByText("copy it again from the provider's page").waitFor();
+    assertEquals(await card.getByRole("button", { name: "Save without a test" }).count(), 0);
+    assertEquals(await filesWith(place.home, "sk-wrong-key"), []);
+    await app.accessible("a key that was refused");
+
+    await card.getByLabel("Key", { exact: true }).fill(api_key);
+    await page.keyboard.press("Enter");
+    await card.getByText(/The key works\. It can use \d+ model/).waitFor();
+    await card.getByText("Has a key").waitFor();
+    await app.accessible("a key that works");
+    assertEquals(await filesWith(place.home, api_key), ["keys.json"]);
+    await card.getByRole("button", { name: "Use it" }).click();
+    await page.getByRole("heading", { name: "Choose a model" }).waitFor({ state: "detached" });
+    await app.focused("#new-session");
+
+    await page.keyboard.type("hello");
+    await page.keyboard.press("Enter");
+    // The directory is asked for, and then taken by its path.
+    await page.getByRole("combobox", { name: "Directory" }).fill(`${place.dir}/project`);
+    await page.keyboard.press("Enter");
+    await app.focused("#new-session");
+    await page.keyboard.press("Enter");
+    await page.getByRole("log").getByText("Hello from the model.").waitFor();
+
+    await daemon.stop();
+    daemon = await place.serve();
+    const next = await AppPage.open(browser, daemon);
+    await next.page.getByRole("button", { name: "Model: openai/" }).waitFor();
+    assertEquals(await next.page.getByRole("heading", { name: "Choose a model" }).count(), 0);
+    const client = await daemon.rpc();
+    const { ready, providers } = await client.rpc.call("models.providers");
+    const { key_from } = providers.find((it: { provider: string }) => it.provider === "openai");
+    assertEquals([ready, key_from], [true, "login"]);
+    await client[Symbol.asyncDispose]();
+    next.clean("a key in the page");
+    await server.close();
+    await local.close();
+  },
+});
+
+Deno.test({
+  name: "a provider that cannot be asked is named, and the key can be saved without a test",
+  ignore: no_browser,
+  async fn() {
+    await using place = new Place({ OPENAI_BASE_URL: "http://127.0.0.1:9/v1" });
+    const daemon = await place.serve();
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, daemon);
+    const card = app.page.getByRole("region", { name: "API key" });
+    await card.getByLabel("Provider").selectOption("openai");
+    await card.getByLabel("Key", { exact: true }).fill("sk-untested");
+    await card.getByRole("button", { name: "Test and save" }).click();
+    await card.getByRole("alert").getByText("check the network").waitFor();
+    assertEquals(await filesWith(place.home, "sk-untested"), []);
+    await card.getByRole("button", { name: "Save without a test" }).click();
+    await card.getByText("The key is saved, but was not tested.").waitFor();
+    assertEquals(await filesWith(place.home, "sk-untested"), ["keys.json"]);
+  },
+});
+
+Deno.test({
+  name: "one goes on without a model, and finds the ways to one in the settings",
+  ignore: no_browser,
+  async fn() {
+    await using place = new Place();
+    const daemon = await place.serve();
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, daemon);
+    const { page } = app;
+    await page.getByRole("button", { name: "Try without a model" }).click();
+    await page.getByRole("heading", { name: "Choose a model" }).waitFor({ state: "detached" });
+    await app.focused("#new-session");
+    await page.reload();
+    await page.getByText("No sessions yet").waitFor();
+    assertEquals(await page.getByRole("heading", { name: "Choose a model" }).count(), 0);
+    await app.go("/settings");
+    await page.getByRole("region", { name: "API key" }).waitFor();
+    await app.accessible("models in the settings");
+    app.clean("without a model");
+  },
+});
+
+Deno.test({
+  name: "a local server that hangs holds nobody up, and no key is saved for one",
+  ignore: !can_run_svc,
+  async fn() {
+    const local = ollama({ hangs: true });
+    await using place = new Place({ OLLAMA_HOST: local.host });
+    const daemon = await place.serve();
+    await using client = await daemon.rpc();
+    const begun = performance.now();
+    const { ready, servers } = await client.rpc.call("models.providers");
+    const took_ms = performance.now() - begun;
+    const { running } = servers.find((it: { provider: string }) => it.provider === "ollama");
+    assertEquals([ready, running], [false, false]);
+    assert(took_ms < 5_000, `${took_ms}`);
+    const save = (provider: string, key = "sk-x") =>
+      client.rpc.call("models.save_key", { provider, key });
+    await assertRejects(() => save("ollama"), Error, "ollama needs no API key");
+    await assertRejects(() => save("nobody"), Error, "unknown model provider");
+    await assertRejects(() => save("openai", "two words"), Error, "contains a blank");
+    await daemon.kill();
+    await local.close();
+  },
+});

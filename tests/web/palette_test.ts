@@ -1,0 +1,73 @@
+/** The palette begins with what people do. */
+import { assertEquals } from "@std/assert";
+import { Scenario, until } from "../support/scripted.ts";
+import { SharedBrowser } from "../support/shared_browser.ts";
+import { AppPage, no_browser } from "../support/web.ts";
+
+const shared = new SharedBrowser();
+
+Deno.test({
+  name: "by keyboard: switch the model, rewind, stop, go to a session, the settings, a new session",
+  ignore: no_browser,
+  async fn() {
+    const write = { name: "write_file", args: { path: "a.txt", content: "new\n" } };
+    const wait = { name: "run_command", args: { command: "sleep 60" } };
+    await using it = await Scenario.begin(
+      [{ calls: [write] }, { text: "Written." }, { calls: [wait] }, { text: "Late." }],
+      { start: { title: "Here" } },
+    );
+    await it.client.session({ workdir: it.place.mkdir("other"), title: "There", model: it.model });
+    await it.turn("write it");
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const { page } = app;
+    const run = async (words: string, option: RegExp) => {
+      await page.keyboard.press("Control+k");
+      await app.focused("dialog input");
+      await page.keyboard.type(words);
+      await page.getByRole("option", { name: option, selected: true }).waitFor();
+      await page.keyboard.press("Enter");
+    };
+    await page.getByRole("log").getByText("Written.").waitFor();
+
+    await page.keyboard.press("Control+k");
+    await page.getByRole("option", { name: /^session\.start/ }).waitFor();
+    assertEquals(
+      await page.getByRole("option").locator(".palette-label").first().textContent(),
+      "New session",
+    );
+    await app.accessibleEverywhere("the palette");
+    await page.keyboard.press("Escape");
+
+    await run("rewind", /^Rewind the last turn/);
+    await until(
+      () => !Array.from(Deno.readDirSync(it.workdir)).some(({ name }) => name === "a.txt"),
+      "the files as they were",
+    );
+
+    await it.send("and wait");
+    await page.getByRole("button", { name: "Cancel turn" }).waitFor();
+    // The sidebar has its answers from the same list.
+    await page.locator(".recent a", { hasText: "Here" }).locator(".dot.working").waitFor();
+    await run("stop", /^Stop/);
+    await until(async () => (await it.call("session.get")).activity === "idle", "the end");
+
+    await run("switch", /^Switch model/);
+    await page.getByRole("option", { name: /^builtin\/toolbelt/ }).waitFor();
+    await app.accessible("the models of the palette");
+    await page.keyboard.type("toolbelt");
+    await page.keyboard.press("Enter");
+    await until(
+      async () => (await it.call("session.get")).model === "builtin/toolbelt",
+      "another model",
+    );
+
+    await run("There", /^There/);
+    await page.getByRole("heading", { level: 1, name: "There" }).waitFor();
+    await run("settings", /^Open settings/);
+    await page.getByRole("heading", { level: 1, name: "Settings" }).waitFor();
+    await run("new", /^New session/);
+    await app.focused("#new-session");
+    app.clean("the palette");
+  },
+});

@@ -1,0 +1,169 @@
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import type { CallVerb } from "../../../src/features/verb_types.ts";
+import { type App, useApp } from "../app.ts";
+import type { Result } from "../rpc/api.ts";
+import { enter_sends, isSend } from "../session/send_key.tsx";
+import { Button } from "../ui/button.tsx";
+import { Picker } from "../ui/picker.tsx";
+import { hasWords } from "../ui/search_box.tsx";
+import { type Approval, APPROVAL_WORDS } from "./approval.ts";
+import { directoriesFor } from "./directories.ts";
+import { nameOf, recentDirectories } from "./groups.ts";
+import { knownModels } from "./known_models.ts";
+import { choose, new_session } from "./new_session.ts";
+
+/** Takes what a new session is to do, and where, by which model, and what it may; starts it. */
+export function NewSession({ info }: { info: Result<"daemon.info"> | undefined }) {
+  const app = useApp();
+  const { client, composing, router, sessions } = app;
+  const box = useRef<HTMLTextAreaElement>(null);
+  const busy = useSignal(false);
+  /** How often a directory was asked for. */
+  const asked = useSignal(0);
+  const { text, model, approval, workdir: chosen } = new_session.value;
+  const recent = recentDirectories(sessions.items.value ?? []);
+  const workdir = chosen ?? recent[0];
+  useEffect(() => {
+    if (composing.value > 0) box.current!.focus();
+  }, [composing.value]);
+  const start = async () => {
+    const message = text.trim();
+    if (message === "" || busy.value) return;
+    if (workdir === undefined) {
+      asked.value++;
+      return;
+    }
+    busy.value = true;
+    const started = await app.attempt(async () => {
+      const command = message.startsWith("/");
+      const { session_id } = await client.call("session.start", {
+        workdir,
+        approval,
+        ...(model && { model }),
+        ...(!command && { prompt: text }),
+      });
+      if (command) await runCommand(message, session_id, app);
+      router.go(`/sessions/${session_id}`);
+      sessions.refresh();
+    });
+    busy.value = false;
+    if (started) choose({ text: "", workdir });
+  };
+  return (
+    <div class="composer new-session">
+      <label class="visually-hidden" for="new-session">New session</label>
+      <textarea
+        ref={box}
+        id="new-session"
+        dir="auto"
+        rows={Math.min(12, Math.max(3, text.split("\n").length))}
+        placeholder="What should the agent do?"
+        enterkeyhint={enter_sends.value ? "send" : "enter"}
+        value={text}
+        onInput={({ currentTarget }) => choose({ text: currentTarget.value })}
+        onKeyDown={(event) => {
+          if (!isSend(event, enter_sends.value)) return;
+          event.preventDefault();
+          start();
+        }}
+      />
+      <div class="composer-foot">
+        <Picker
+          label="Directory"
+          text={workdir === undefined ? "Choose a directory" : nameOf(workdir)}
+          title={workdir}
+          icon="folder"
+          placeholder="Type a name, or a path from /"
+          options={(query) =>
+            directoriesFor(
+              query,
+              recent,
+              (path, hidden) => client.ask("daemon.list_dirs", { path, hidden }),
+            )}
+          opened={asked.value}
+          onPick={(workdir) => {
+            choose({ workdir });
+            box.current!.focus();
+          }}
+        />
+        <ModelPicker info={info} model={model} />
+        <select
+          class="composer-mode"
+          aria-label="Approvals"
+          value={approval}
+          onChange={({ currentTarget }) => choose({ approval: currentTarget.value as Approval })}
+        >
+          {Object.entries(APPROVAL_WORDS).map(([it, text]) => (
+            <option key={it} value={it}>{text}</option>
+          ))}
+        </select>
+        <Button
+          tone="primary"
+          icon="send"
+          onClick={start}
+          disabled={text.trim() === ""}
+          aria-busy={busy.value}
+        >
+          Start
+        </Button>
+      </div>
+    </div>
+  );
+}
+
+/** A line that begins with a slash is a command of the new session, not a message to the model. */
+async function runCommand(line: string, session_id: string, app: App): Promise<void> {
+  const { runTyped } = await app.load(() => import("../session/chat_commands.ts"));
+  const call: CallVerb = (name, params) => app.client.call(name, params);
+  const typed = await runTyped(line, session_id, call, {
+    stop: () => Promise.resolve(),
+    giveBack() {},
+  });
+  if ("text" in typed) await app.client.call("session.send", { session_id, text: typed.text });
+}
+
+interface ModelPickerProps {
+  info: Result<"daemon.info"> | undefined;
+  /** Undefined for the default. */
+  model: string | undefined;
+}
+
+function ModelPicker({ info, model }: ModelPickerProps) {
+  const { client, sessions } = useApp();
+  const listed = useSignal<Result<"models.list">["models"]>([]);
+  /** The providers are asked once it is opened. */
+  const load = () =>
+    client.ask("models.list", {}).then(({ models }) => listed.value = models, () => {});
+  const shown = model ?? info?.default_model ?? "Model";
+  const options = (query: string) => {
+    const titles = new Map(listed.value.map(({ id, title }) => [id, title]));
+    const known = knownModels(sessions.items.peek() ?? [], info).filter((id) => !id.endsWith("/"));
+    const ids = [...new Set([...known, ...titles.keys()])]
+      .filter((id) => hasWords(query, [id, titles.get(id) ?? ""]));
+    const typed = query.trim();
+    if (/^[^/\s]+\/\S+$/.test(typed) && !ids.includes(typed)) ids.push(typed);
+    return ids.slice(0, MODELS_SHOWN).map((id) => ({
+      value: id,
+      label: id,
+      detail: id === info?.default_model ? "default" : titles.get(id),
+      icon: id === shown ? "check" as const : "terminal" as const,
+    }));
+  };
+  return (
+    <Picker
+      label="Model"
+      text={shown}
+      title={shown}
+      icon="terminal"
+      placeholder="Find a model"
+      options={options}
+      version={listed.value}
+      onOpen={load}
+      onPick={(id) => choose({ model: id === info?.default_model ? undefined : id })}
+    />
+  );
+}
+
+/** Providers have hundreds; typing finds the others. */
+const MODELS_SHOWN = 100;

@@ -47,7 +47,6 @@ export class Drafts implements Disposable {
   follow(session_id: string, { event }: Deliver): Pushing {
     const follower = (change: DraftChange) =>
       void event({
-        session_id,
         at: new Date().toISOString(),
         type: "draft.changed",
         data_json: JSON.stringify(change),

@@ -6,6 +6,7 @@ import { background } from "./background/feature.ts";
 import { bus } from "./bus/feature.ts";
 import { context } from "./context/feature.ts";
 import { controlOf } from "./control/feature.ts";
+import { drafts } from "./drafts/feature.ts";
 import { hire } from "./hire/feature.ts";
 import { hooks } from "./hooks/feature.ts";
 import { laterFiles } from "./later_files/feature.ts";
@@ -38,6 +39,7 @@ const OTHERS = [
   hooks,
   sessions,
   approvals,
+  drafts,
   skills,
   context,
   memory,

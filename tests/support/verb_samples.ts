@@ -230,6 +230,14 @@ export const SAMPLES: Readonly<Record<string, VerbSample>> = {
   },
   "session.search": { params: () => ({ query: "help" }) },
   "session.approve": { params: async (it) => ({ ...await it.waiting(), decision: "deny" }) },
+  "draft.get": of_session,
+  "draft.set": {
+    params: async (it) => ({ session_id: await it.session(), text: "half a thought" }),
+  },
+  "draft.follow": of_session,
+  "files.find": {
+    params: async (it) => ({ session_id: await it.session(), query: "main" }),
+  },
   "approvals.files": { params: (it) => it.waiting() },
   "session.answer": {
     params: async (it) => ({ ...await it.waiting(), text: "yes" }),

@@ -70,6 +70,9 @@ Deno.test({
     );
     await page.getByRole("button", { name: "Allow", exact: true }).waitFor();
     await app.accessibleEverywhere("a finished command, an edit to approve");
+    await page.getByRole("button", { name: "More" }).click();
+    await page.getByRole("button", { name: "Kill", exact: true }).waitFor();
+    await app.accessible("the menu of a session");
     await page.getByRole("button", { name: "Kill", exact: true }).click();
     await page.getByRole("dialog").waitFor();
     await app.accessibleEverywhere("a question");

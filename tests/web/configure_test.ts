@@ -14,7 +14,12 @@ Deno.test({
     await using browser = await shared.profile();
     const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
     const { page } = app;
-    const settings = page.getByRole("button", { name: /^Session settings/ });
+    const settings = {
+      async click() {
+        await page.getByRole("button", { name: "More" }).click();
+        await page.getByRole("button", { name: "Session settings" }).click();
+      },
+    };
     const dialog = page.getByRole("dialog", { name: "Session settings" });
     const get = () => it.call("session.get");
     const before = await get();
@@ -26,11 +31,10 @@ Deno.test({
     assertEquals((await get()).last_seq, before.last_seq);
 
     await settings.click();
+    await dialog.getByLabel("Title").waitFor();
     await app.accessible("session settings");
     await dialog.getByLabel("Title").fill("<b>Basket</b>");
-    await dialog.getByLabel("Thinking").selectOption("high");
     await dialog.getByLabel("Budget in USD").fill("2.5");
-    await dialog.getByLabel("Approvals").selectOption("read_only");
     await dialog.getByLabel("Commands reach").selectOption("allowed");
     const more = Deno.realPathSync(it.place.mkdir("more"));
     await dialog.getByLabel("Added directories").fill(`${more}:ro\n`);
@@ -41,9 +45,10 @@ Deno.test({
     await dialog.waitFor({ state: "detached" });
     await app.focusKept();
     await page.getByRole("heading", { level: 1, name: "<b>Basket</b>" }).waitFor();
-    await page.getByRole("button", { name: /thinks high$/ }).waitFor();
     const mode = page.getByRole("combobox", { name: "Approvals" });
-    assertEquals(await mode.inputValue(), "read_only");
+    await mode.selectOption("read_only");
+    await page.getByRole("combobox", { name: "Thinking" }).selectOption("high");
+    await until(async () => (await get()).effort === "high", "the effort");
     const { title, effort, budget_usd, approval, pinned, model, network, added_dirs } = await get();
     assertEquals(
       { title, effort, budget_usd, approval, pinned, model, network, added_dirs },
@@ -66,21 +71,30 @@ Deno.test({
 
     // What is refused stays in the form, with the reason.
     await settings.click();
-    await dialog.getByLabel("Model").fill("nobody/nothing");
-    await dialog.getByRole("button", { name: "Save" }).click();
-    await dialog.getByRole("alert").waitFor();
-    assertEquals(await dialog.getByLabel("Model").inputValue(), "nobody/nothing");
-    assertEquals((await get()).model, before.model);
     await dialog.getByLabel("Added directories").fill(`${more}:ro\n/nowhere/at/all`);
-    await dialog.getByLabel("Model").fill("builtin/toolbelt");
     await dialog.getByRole("button", { name: "Save" }).click();
     await dialog.getByText("does not exist").waitFor();
-    assertEquals((await get()).model, before.model);
     await dialog.getByLabel("Added directories").fill("");
     await dialog.getByLabel("Archive").check();
     await dialog.getByRole("button", { name: "Save" }).click();
     await dialog.waitFor({ state: "detached" });
+
+    // The model is chosen below the message, also one that no provider lists.
+    const chip = page.getByRole("button", { name: /^Model: / });
+    const choice = page.getByRole("combobox", { name: "Model", exact: true });
+    await chip.click();
+    await choice.fill("nobody/nothing");
+    await page.keyboard.press("Enter");
+    await page.getByRole("alert").getByText("nobody").waitFor();
+    assertEquals(await choice.inputValue(), "nobody/nothing");
+    assertEquals((await get()).model, before.model);
+    await choice.fill("toolb");
+    await page.getByRole("option", { name: /toolbelt/ }).waitFor();
+    await app.accessible("the choice of a model");
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "Model: builtin/toolbelt" }).waitFor();
     assertEquals((await get()).model, "builtin/toolbelt");
+    await app.focusKept();
 
     await app.go("/");
     await page.getByText("No sessions yet").waitFor();

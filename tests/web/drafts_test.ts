@@ -7,31 +7,71 @@ import { AppPage, no_browser } from "../support/web.ts";
 const shared = new SharedBrowser();
 
 Deno.test({
-  name: "a draft outlives its tab, and goes when it is sent or its session ends",
+  name: "a draft outlives its browser and the daemon, and goes when it is sent or its session ends",
   ignore: no_browser,
   async fn() {
     await using it = await Scenario.begin([{ text: "heard" }]);
-    await using browser = await shared.profile();
     const path = `/sessions/${it.session_id}`;
     const box = (app: AppPage) => app.page.getByLabel("Message", { exact: true });
-    const first = await AppPage.open(browser, it.daemon, path);
-    await box(first).fill("half a thought");
-    await first.page.close();
+    const kept = async () => (await it.call("draft.get")).text;
+    const inBrowser = (app: AppPage) =>
+      app.page.evaluate("Object.keys(localStorage).filter((it) => it.startsWith('svc.draft'))");
+    {
+      await using browser = await shared.profile();
+      const first = await AppPage.open(browser, it.daemon, path);
+      await box(first).fill("half a thought");
+      await until(async () => await kept() === "half a thought", "the draft in the daemon");
+      await until(async () => `${await inBrowser(first)}` === "", "nothing left in the browser");
+      first.clean("a draft");
+    }
+    await it.restart();
+    assertEquals(await kept(), "half a thought");
+    await using browser = await shared.profile();
     const second = await AppPage.open(browser, it.daemon, path);
+    await box(second).waitFor();
     assertEquals(await box(second).inputValue(), "half a thought");
     await second.page.keyboard.press("Escape");
     assertEquals(await box(second).inputValue(), "half a thought");
+
+    // Two pages agree, whoever writes.
+    const third = await AppPage.open(browser, it.daemon, path);
+    await box(third).fill("a whole thought");
+    await until(async () => await box(second).inputValue() === "a whole thought", "the other page");
+    await box(second).fill("another one");
+    await until(async () => await box(third).inputValue() === "another one", "the first page");
     await second.page.getByRole("button", { name: "Send" }).click();
     await second.page.getByRole("log").getByText("heard").waitFor();
-    const kept = () =>
-      second.page.evaluate("Object.keys(localStorage).filter((it) => it.startsWith('svc.draft'))");
-    assertEquals(await kept(), []);
+    await until(async () => await box(third).inputValue() === "", "the end of the draft");
+    assertEquals(await kept(), "");
+
     await box(second).fill("never sent");
-    assertEquals((await kept() as string[]).length, 1);
+    await until(async () => await kept() !== "", "the draft in the daemon");
     await it.call("session.kill");
     await second.page.getByText("This session has ended.").waitFor();
-    await until(async () => (await kept() as string[]).length === 0, "the draft's end");
+    await until(async () => await kept() === "", "the draft's end");
+    await until(async () => `${await inBrowser(second)}` === "", "nothing left in the browser");
     second.clean("drafts");
+    third.clean("drafts");
+  },
+});
+
+Deno.test({
+  name: "what was written while the daemon was away is kept, and it gets it later",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([]);
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    await app.page.getByLabel("Message", { exact: true }).waitFor();
+    await app.page.context().setOffline(true);
+    await app.page.getByLabel("Message", { exact: true }).fill("written in between");
+    const left = "Object.values(localStorage).includes('written in between')";
+    await app.holds(left, "the draft in the browser");
+    await app.page.context().setOffline(false);
+    await until(
+      async () => (await it.call("draft.get")).text === "written in between",
+      "the draft in the daemon",
+    );
   },
 });
 

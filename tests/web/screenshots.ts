@@ -178,6 +178,18 @@ function views(it: Scenario, mission_id: string): Record<string, (app: AppPage) 
       await app.page.locator(".diff [class^=hl-]").first().waitFor();
       await app.page.locator(".code [class^=hl-]").first().waitFor();
     },
+    "session-menu": async (app) => {
+      await app.go(session);
+      await app.page.getByText("no quantity").last().waitFor();
+      await app.page.getByRole("button", { name: "More" }).click();
+      await app.page.getByRole("button", { name: "Kill", exact: true }).waitFor();
+    },
+    "session-model": async (app) => {
+      await app.go(session);
+      await app.page.getByText("no quantity").last().waitFor();
+      await app.page.getByRole("button", { name: /^Model: / }).click();
+      await app.page.getByRole("listbox", { name: "Models" }).getByRole("option").first().waitFor();
+    },
     lanes: async (app) => {
       await app.go(session);
       await app.page.getByRole("button", { name: "Lanes", exact: true }).click();

@@ -23,7 +23,7 @@ Deno.test({
     };
     /** Tabs on until what has the focus is called so, and waits until it can be pressed. */
     const tabTo = async (name: RegExp) => {
-      for (let n = 0; n < 60; n++) {
+      for (let n = 0; n < 90; n++) {
         const focused = await page.evaluate(() => {
           // deno-lint-ignore no-explicit-any -- the page's globals
           const { document } = globalThis as any;
@@ -39,7 +39,7 @@ Deno.test({
         }
         await press("Tab");
       }
-      throw new Error(`no ${name} within 60 tabs`);
+      throw new Error(`no ${name} within 90 tabs`);
     };
     await tabTo(/^New session$/);
     await press("Enter");
@@ -84,7 +84,7 @@ Deno.test({
     await page.getByRole("button", { name: "Deny" }).waitFor();
     await tabTo(/^Deny\b/);
     await press("Enter");
-    await page.getByText("denied · failed").waitFor();
+    await page.getByRole("log").getByText("denied", { exact: true }).waitFor();
     await app.focusKept();
 
     // The palette runs a verb without touching the mouse.
@@ -100,9 +100,12 @@ Deno.test({
     await page.getByText("This session is paused").waitFor();
     await tabTo(/^Resume$/);
     await press("Enter");
-    await page.getByRole("button", { name: "Pause" }).waitFor();
+    await page.getByLabel("Message", { exact: true }).waitFor();
     await app.focusKept();
 
+    await tabTo(/^More$/);
+    await press("Enter");
+    await page.getByRole("button", { name: "Kill", exact: true }).waitFor();
     await tabTo(/^Kill$/);
     await press("Enter");
     await page.getByRole("dialog", { name: "Kill this session?" }).waitFor();
@@ -225,11 +228,12 @@ Deno.test({
     await page.getByRole("button", { name: "Cancel turn" }).click();
     await page.getByRole("log").getByText("Cancelled", { exact: true }).waitFor();
     assertEquals((await get()).activity, "idle");
+    await page.getByRole("button", { name: "More" }).click();
     await page.getByRole("button", { name: "Pause" }).click();
     await page.getByText("This session is paused").waitFor();
     assertEquals((await get()).state, "paused");
     await page.getByRole("button", { name: "Resume" }).click();
-    await page.getByRole("button", { name: "Pause" }).waitFor();
+    await page.getByLabel("Message", { exact: true }).waitFor();
     assertEquals((await get()).state, "running");
     await shows(page, it);
 
@@ -249,6 +253,7 @@ Deno.test({
     await page.getByRole("status", { name: "Result" }).getByText("session.resumed").waitFor();
     await page.keyboard.press("Escape");
 
+    await page.getByRole("button", { name: "More" }).click();
     await page.getByRole("button", { name: "Kill", exact: true }).click();
     await page.getByRole("button", { name: "Kill session" }).click();
     await page.getByText("This session has ended.").waitFor();

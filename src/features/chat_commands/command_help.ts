@@ -50,3 +50,25 @@ export function commandHelp(terminal = false): string {
     `  ${usage.length > BESIDE_MAX ? usage : usage.padEnd(BESIDE_MAX)}  ${what}`
   ).join("\n");
 }
+
+/** A command of the web app's menu. */
+export interface ChatCommand {
+  /** With its slash. */
+  name: string;
+  /** What may follow it. */
+  args?: string;
+  what: string;
+}
+
+/** Returns the commands of a chat, each by its own name. */
+export function chatCommands(): ChatCommand[] {
+  const names = new Set<string>();
+  return COMMANDS.flatMap(([usage, what]) =>
+    usage.split(", ").flatMap((each) => {
+      const [name, ...args] = each.split(" ");
+      if (names.has(name)) return [];
+      names.add(name);
+      return [{ name, ...(args.length > 0 && { args: args.join(" ") }), what }];
+    })
+  );
+}

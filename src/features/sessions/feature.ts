@@ -3,6 +3,7 @@ import { feature } from "../../verbs/feature.ts";
 import { permissions } from "../permissions/feature.ts";
 import { skills } from "../skills/feature.ts";
 import { costVerbs } from "./cost_verbs.ts";
+import { fileVerbs } from "./file_verbs.ts";
 import { historyVerbs } from "./history_verbs.ts";
 import { lanesVerbs } from "./lane_verbs.ts";
 import { ledgerVerbs } from "./ledger_verbs.ts";
@@ -10,7 +11,14 @@ import { sessionVerbs } from "./verbs.ts";
 
 export const sessions = feature({
   name: "sessions",
-  verbs: [...sessionVerbs, ...historyVerbs, ...lanesVerbs, ...ledgerVerbs, ...costVerbs],
+  verbs: [
+    ...sessionVerbs,
+    ...historyVerbs,
+    ...lanesVerbs,
+    ...ledgerVerbs,
+    ...costVerbs,
+    ...fileVerbs,
+  ],
   open: (host) => {
     const { hub, models, config, units, env, paths, turn_parts: { hidden } } = host;
     const { permissions: rules } = host.use(permissions);

@@ -7,6 +7,7 @@ import { chooseRooted, kernelRooted, type Rooted, RootedError } from "../rooted.
 import { collectGarbage } from "../../os/memory.ts";
 import { applyPatch, editFile, readWholeText, writeFile } from "./edits.ts";
 import { listDir, type OpContext, readFile, stat } from "./files.ts";
+import { find } from "./find.ts";
 import { locate } from "./locate.ts";
 import { Pace } from "./pace.ts";
 import {
@@ -40,6 +41,7 @@ const OPERATIONS: Record<
   list_dir: listDir,
   glob,
   grep,
+  find,
 };
 
 /** Returns undefined for a directory that this unit does not serve. */

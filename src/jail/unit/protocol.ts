@@ -7,7 +7,7 @@ import type { Later, Leads } from "../runs_later.ts";
 /** Characters of an output for the model and the journal. */
 export const OUTPUT_MAX = 48 * 1024;
 
-/** Operations of a tool have the tool's name. */
+/** Operations of a tool have the tool's name; `find` is for people. */
 export type UnitOp =
   | "stat"
   | "locate"
@@ -18,7 +18,8 @@ export type UnitOp =
   | "apply_patch"
   | "list_dir"
   | "glob"
-  | "grep";
+  | "grep"
+  | "find";
 
 /** An expected failure is `ok: false` with a sentence in `output`. */
 export interface UnitResult {

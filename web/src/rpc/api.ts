@@ -11,6 +11,7 @@ const SUBSCRIBE_VERBS = [
   "lanes.subscribe",
   "bus.tail",
   "task.follow",
+  "draft.follow",
 ] as const satisfies VerbName[];
 
 /** A verb that pushes events. */

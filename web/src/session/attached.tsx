@@ -22,8 +22,8 @@ interface AttachedFile {
 /** The files beside a message that is being written. */
 export interface AttachedFiles {
   readonly files: readonly AttachedFile[];
-  /** Takes the files that were pasted or dropped. @returns whether there were some. */
-  take(data: DataTransfer | null): boolean;
+  /** Takes the files that were pasted, dropped or chosen. @returns whether there were some. */
+  take(data: Pick<DataTransfer, "files"> | HTMLInputElement | null): boolean;
   /** Takes the files of a message of the session that was taken back. */
   giveBack(session_id: string, attachments: readonly Attachment[]): void;
   remove(files: readonly AttachedFile[]): void;
@@ -34,11 +34,23 @@ export function toSend(files: readonly AttachedFile[]): { data: string; name: st
   return files.map(({ url, name }) => ({ data: url.slice(url.indexOf(",") + 1), name }));
 }
 
-/** Keeps the files of a message until it is sent. */
-export function useAttached(): AttachedFiles {
+/** Bytes of a text file, which becomes a part of the message. */
+const TEXT_MAX = 64 * 1024;
+
+/**
+ * Keeps the files of a message until it is sent.
+ *
+ * @param append adds the content of a text file to the message
+ */
+export function useAttached(append: (text: string) => void): AttachedFiles {
   const app = useApp();
   const files = useSignal<readonly AttachedFile[]>([]);
   const add = async (file: File) => {
+    const text = isSent(file) ? undefined : await textOf(file);
+    if (text !== undefined) {
+      append(fenced(file.name, text));
+      return app.announcer.say(`Added ${file.name} to the message`);
+    }
     const url = await addressOf(file);
     const { name, type, size } = file;
     put({ name, type, bytes: size, url });
@@ -77,10 +89,35 @@ export function useAttached(): AttachedFiles {
   };
 }
 
-function addressOf(file: File): Promise<string> {
-  if (!isShown(file.type) && file.type !== "application/pdf") {
-    throw new Error(`${file.name}: only PNG, JPEG, GIF and WebP images and PDF files can be sent`);
+/** Whether a file is sent as it is. */
+function isSent({ type }: File): boolean {
+  return isShown(type) || type === "application/pdf";
+}
+
+/** @throws {Error} for a file that is neither sent as it is nor a short text */
+async function textOf(file: File): Promise<string> {
+  try {
+    if (file.size > TEXT_MAX || /^(image|audio|video|font)\//.test(file.type)) throw new Error();
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer());
+    if (text.includes("\0")) throw new Error();
+    return text;
+  } catch {
+    throw new Error(
+      `${file.name}: only PNG, JPEG, GIF and WebP images, PDF files, and text of at most ${
+        sizeText(TEXT_MAX)
+      } can be sent`,
+    );
   }
+}
+
+/** A file's text as a block of code, in a fence that it does not contain. */
+function fenced(name: string, text: string): string {
+  const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
+  const fence = "`".repeat(longest + 1);
+  return `\n\n${name}:\n${fence}\n${text.replace(/\n$/, "")}\n${fence}\n`;
+}
+
+function addressOf(file: File): Promise<string> {
   return new Promise((resolve, reject) => {
     const reader = new FileReader();
     reader.onload = () => resolve(String(reader.result));

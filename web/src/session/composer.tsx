@@ -7,8 +7,12 @@ import { stopTurn, typedAgain } from "../../../src/features/chat_commands/stop_t
 import { type App, useApp } from "../app.ts";
 import { Button } from "../ui/button.tsx";
 import { AttachedList, toSend, useAttached } from "./attached.tsx";
-import { SettingsButton } from "./configure.tsx";
-import { ModeSelect } from "./mode.tsx";
+import { Chips } from "./chips.tsx";
+import { useDropped } from "./use_dropped.ts";
+import { useStopKey } from "./use_stop_key.ts";
+import { useSuggestions } from "./use_suggestions.ts";
+import { WorkingLine } from "./working_line.tsx";
+import { optionId, OptionList } from "../ui/option_list.tsx";
 import { APPLE, enter_sends, isSend, SendKey } from "./send_key.tsx";
 import type { PageActs } from "./chat_commands.ts";
 import type { SessionStore } from "./store.ts";
@@ -19,28 +23,35 @@ interface ComposerProps {
   onSent(): void;
 }
 
+const MENU = "composer-menu";
+
 /** Writes a message. Arrow up in an empty box brings back what was sent before. */
 export function Composer({ store, input, onSent }: ComposerProps) {
   const app = useApp();
-  const text = useSignal(readDraft(store.id));
+  const { draft } = store;
+  const { text } = draft;
+  const write = (value: string) => draft.write(value);
   const sending = useSignal(false);
   /** What the last command had to say. */
   const said = useSignal("");
   /** How far back in what was sent; 0 is the draft. */
   const back = useRef(0);
-  const attached = useAttached();
+  const attached = useAttached((more) => write(`${text.peek()}${more}`));
+  const picker = useRef<HTMLInputElement>(null);
   const { state, turn } = store.state;
   const empty = text.value.trim() === "" && attached.files.length === 0;
-  const write = (value: string) => {
-    text.value = value;
-    keepDraft(store.id, value);
-  };
+  const suggestions = useSuggestions(store.id, input, write);
+  const menu = suggestions.menu.value;
   const stop = () => {
     // Asked again, it would give nothing back.
     const call: CallVerb = (name, params) => app.client.call(name, params);
     return stopTurn(call, store.id, (messages) => store.giveBack(messages));
   };
+  const running = turn !== undefined && turn.parked === undefined;
+  const armed = useStopKey(running, stop);
+  const dropping = useDropped(attached.take);
   const send = async () => {
+    suggestions.close();
     const message = text.value;
     if (empty || sending.value) return;
     sending.value = true;
@@ -51,7 +62,7 @@ export function Composer({ store, input, onSent }: ComposerProps) {
     const session_id = store.id;
     const sent = await app.attempt(async () => {
       said.value = "";
-      const typed = message.startsWith("/")
+      const typed = /^\\?\//.test(message)
         ? await runTyped(message, session_id, app, {
           stop() {
             write("");
@@ -93,6 +104,7 @@ export function Composer({ store, input, onSent }: ComposerProps) {
     write(to === 0 ? "" : sent[sent.length - to]);
   };
   const onKeyDown = (event: KeyboardEvent) => {
+    if (suggestions.takes(event)) return;
     if (isSend(event, enter_sends.value)) {
       event.preventDefault();
       send();
@@ -104,13 +116,14 @@ export function Composer({ store, input, onSent }: ComposerProps) {
       recall(-1);
     }
   };
-  const draft = store.draft.value;
+  useEffect(() => draft.follow(), [draft]);
+  const edits = store.edits.value;
   useEffect(() => {
-    if (draft === undefined) return;
-    store.draft.value = undefined;
-    if (text.peek().trim() === "") write(draft);
-    input.current?.focus();
-  }, [draft]);
+    if (edits === 0) return;
+    // After the dialog that it came from has given the focus back.
+    const timer = setTimeout(() => input.current?.focus());
+    return () => clearTimeout(timer);
+  }, [edits]);
   const returned = store.returned.value;
   useEffect(() => {
     if (returned.length === 0) return;
@@ -121,60 +134,93 @@ export function Composer({ store, input, onSent }: ComposerProps) {
   }, [returned]);
   const ended = state === "ended";
   useEffect(() => {
-    if (ended) keepDraft(store.id, "");
+    if (ended) write("");
   }, [ended]);
   if (ended) return <p class="composer-closed">This session has ended.</p>;
   if (state === "paused") {
-    return <p class="composer-closed">This session is paused. Resume it to continue.</p>;
+    return (
+      <p class="composer-closed">
+        This session is paused.{" "}
+        <Button
+          icon="play"
+          onClick={() => app.client.call("session.resume", { session_id: store.id })}
+        >
+          Resume
+        </Button>
+      </p>
+    );
   }
   return (
-    <div
-      class="composer"
-      onDragOver={(event) => {
-        if (event.dataTransfer?.types.includes("Files")) event.preventDefault();
-      }}
-      onDrop={(event) => {
-        if (attached.take(event.dataTransfer)) event.preventDefault();
-      }}
-    >
-      {said.value !== "" && <pre class="composer-said" role="status" tabIndex={0}>{said}</pre>}
-      <AttachedList attached={attached} />
-      <label class="visually-hidden" for="message">Message</label>
-      <textarea
-        ref={input}
-        id="message"
-        dir="auto"
-        rows={Math.min(12, Math.max(2, text.value.split("\n").length))}
-        placeholder={turn ? "Steer the agent" : "What should the agent do?"}
-        enterkeyhint={enter_sends.value ? "send" : "enter"}
-        aria-keyshortcuts={enter_sends.value ? "Enter" : APPLE ? "Meta+Enter" : "Control+Enter"}
-        value={text}
-        onInput={({ currentTarget }) => {
-          back.current = 0;
-          write(currentTarget.value);
-        }}
-        onKeyDown={onKeyDown}
-        onPaste={(event) => {
-          if (attached.take(event.clipboardData)) event.preventDefault();
-        }}
-      />
-      <div class="composer-foot">
-        <SettingsButton store={store} />
-        <ModeSelect store={store} />
-        <SendKey />
-        {turn && (
-          <Button icon="stop" onClick={stop}>
-            Cancel turn
-          </Button>
+    <div class="composer-frame">
+      <WorkingLine store={store} armed={armed} />
+      <div class={dropping ? "composer dropping" : "composer"}>
+        {menu && (
+          <OptionList
+            id={MENU}
+            label={menu.token.kind === "file" ? "Files" : "Commands and skills"}
+            options={menu.options}
+            at={menu.at}
+            onAt={(at) => suggestions.menu.value = { ...menu, at }}
+            onPick={suggestions.pick}
+          />
         )}
-        <Button
-          tone="primary"
-          icon="send"
-          onClick={send}
-          disabled={empty}
-        >
-          Send
-        </Button>
+        {said.value !== "" && <pre class="composer-said" role="status" tabIndex={0}>{said}</pre>}
+        <AttachedList attached={attached} />
+        <label class="visually-hidden" for="message">Message</label>
+        <textarea
+          ref={input}
+          id="message"
+          dir="auto"
+          rows={Math.min(12, Math.max(2, text.value.split("\n").length))}
+          placeholder={turn ? "Steer the agent" : "What should the agent do? @ files, / commands"}
+          enterkeyhint={enter_sends.value ? "send" : "enter"}
+          aria-keyshortcuts={enter_sends.value ? "Enter" : APPLE ? "Meta+Enter" : "Control+Enter"}
+          aria-autocomplete="list"
+          aria-controls={menu && MENU}
+          aria-activedescendant={menu && optionId(MENU, menu.at)}
+          value={text}
+          onInput={({ currentTarget }) => {
+            back.current = 0;
+            write(currentTarget.value);
+            suggestions.look();
+          }}
+          onKeyDown={onKeyDown}
+          onBlur={suggestions.close}
+          onPaste={(event) => {
+            if (attached.take(event.clipboardData)) event.preventDefault();
+          }}
+        />
+        <div class="composer-foot">
+          <Button
+            label="Attach files"
+            icon="plus"
+            tone="quiet"
+            onClick={() => picker.current!.click()}
+          />
+          <input
+            ref={picker}
+            type="file"
+            multiple
+            hidden
+            aria-label="Files to attach"
+            onChange={({ currentTarget }) => {
+              attached.take(currentTarget);
+              currentTarget.value = "";
+            }}
+          />
+          <Chips store={store} />
+          <SendKey />
+          {turn && <Button icon="stop" label="Cancel turn" onClick={stop} />}
+          <Button
+            tone="primary"
+            icon="send"
+            onClick={send}
+            disabled={empty}
+          >
+            Send
+          </Button>
+        </div>
+        {dropping && <p class="drop-target">Drop images, PDF or text files here</p>}
       </div>
     </div>
   );
@@ -190,22 +236,4 @@ async function runTyped(
   const commands = await app.load(() => import("./chat_commands.ts"));
   const call: CallVerb = (name, params) => app.client.ask(name, params);
   return await commands.runTyped(line, session_id, call, acts);
-}
-
-/** Drafts outlive the tab that they were written in. */
-function readDraft(session_id: string): string {
-  try {
-    return localStorage.getItem(`svc.draft.${session_id}`) ?? "";
-  } catch {
-    return "";
-  }
-}
-
-function keepDraft(session_id: string, text: string): void {
-  try {
-    if (text === "") localStorage.removeItem(`svc.draft.${session_id}`);
-    else localStorage.setItem(`svc.draft.${session_id}`, text);
-  } catch {
-    // It lasts until the view is left.
-  }
 }

@@ -1,12 +1,10 @@
+/* What the page begins with stays one file. */
+import "../main.tsx";
 import { useSignal } from "@preact/signals";
-import { EFFORTS } from "../../../src/protocol/effort.ts";
 import { NETWORKS } from "../../../src/protocol/network.ts";
 import { type AddedDirectory, parseAddDirectory } from "../../../src/protocol/added_directory.ts";
 import { useApp } from "../app.ts";
 import type { Params } from "../rpc/api.ts";
-import type { Approval } from "../sessions/approval.ts";
-import { ApprovalField } from "../sessions/approval_field.tsx";
-import { ModelField } from "../sessions/model_field.tsx";
 import { TitleField } from "../sessions/title_field.tsx";
 import { Button } from "../ui/button.tsx";
 import { Check } from "../ui/check.tsx";
@@ -16,7 +14,6 @@ import { useSubmit } from "../ui/use_submit.ts";
 import type { SessionStore } from "./store.ts";
 
 type Settings = Omit<Params<"session.configure">, "session_id">;
-type Choice = NonNullable<Settings["effort"]>;
 type Reach = NonNullable<Settings["network"]>;
 
 /** What commands reach, in words. */
@@ -29,38 +26,14 @@ const REACH: Record<Reach, string> = {
 
 interface ConfigureProps {
   store: SessionStore;
-}
-
-/** The model and what it may do, and the way to change them. */
-export function SettingsButton({ store }: ConfigureProps) {
-  const open = useSignal(false);
-  const { model, effort } = store.state;
-  const parts = [model, ...(effort === undefined ? [] : [`thinks ${effort}`])];
-  return (
-    <>
-      <button
-        type="button"
-        class="button quiet composer-settings"
-        aria-haspopup="dialog"
-        aria-label={`Session settings: ${parts.join(", ")}`}
-        onClick={() => open.value = true}
-      >
-        <span class="clip">{model}</span>
-        {parts.slice(1).map((part) => <span key={part}>· {part}</span>)}
-      </button>
-      {open.value && <Configure store={store} onClose={() => open.value = false} />}
-    </>
-  );
+  onClose(): void;
 }
 
 /** Changes settings of a session, also while a turn runs. */
-function Configure({ store, onClose }: ConfigureProps & { onClose(): void }) {
+export function Configure({ store, onClose }: ConfigureProps) {
   const { client, sessions } = useApp();
   const { state } = store;
   const title = useSignal(state.title);
-  const model = useSignal(state.model);
-  const effort = useSignal<Choice>(state.effort ?? "default");
-  const approval = useSignal<Approval>(state.approval);
   const budget = useSignal(state.budget_usd === undefined ? "" : String(state.budget_usd));
   const pinned = useSignal(state.pinned ?? false);
   const archived = useSignal(state.archived ?? false);
@@ -69,10 +42,7 @@ function Configure({ store, onClose }: ConfigureProps & { onClose(): void }) {
   const { busy, error, submit } = useSubmit(async () => {
     const changes = changed(settingsOf(store), {
       title: title.value.trim() || undefined,
-      model: model.value.trim() || undefined,
-      effort: effort.value,
       network: network.value,
-      approval: approval.value,
       budget_usd: budget.value.trim() === "" ? undefined : Number(budget.value),
       pinned: pinned.value,
       archived: archived.value,
@@ -88,38 +58,19 @@ function Configure({ store, onClose }: ConfigureProps & { onClose(): void }) {
     <Dialog title="Session settings" onClose={onClose}>
       <form class="form" onSubmit={submit}>
         <TitleField value={title} />
-        <ModelField value={model} hint="From the next model call on." optional={false} />
-        <div class="columns">
-          <Field label="Thinking" hint="From the next turn on.">
-            {(control) => (
-              <select
-                {...control}
-                value={effort}
-                onChange={({ currentTarget }) => effort.value = currentTarget.value as Choice}
-              >
-                {(["default", ...EFFORTS] as const).map((it) => (
-                  <option key={it} value={it}>
-                    {it === "default" ? "model default" : it}
-                  </option>
-                ))}
-              </select>
-            )}
-          </Field>
-          <Field label="Budget in USD" optional>
-            {(control) => (
-              <input
-                {...control}
-                type="number"
-                min="0.01"
-                step="any"
-                inputMode="decimal"
-                value={budget}
-                onInput={({ currentTarget }) => budget.value = currentTarget.value}
-              />
-            )}
-          </Field>
-        </div>
-        <ApprovalField value={approval} />
+        <Field label="Budget in USD" optional>
+          {(control) => (
+            <input
+              {...control}
+              type="number"
+              min="0.01"
+              step="any"
+              inputMode="decimal"
+              value={budget}
+              onInput={({ currentTarget }) => budget.value = currentTarget.value}
+            />
+          )}
+        </Field>
         <Field label="Commands reach" hint="Of the network, from the next command on.">
           {(control) => (
             <select
@@ -160,9 +111,8 @@ function Configure({ store, onClose }: ConfigureProps & { onClose(): void }) {
 }
 
 function settingsOf({ state }: SessionStore): Settings {
-  const { title, model, effort = "default", network = "default", approval, budget_usd } = state;
-  const { pinned = false, archived = false } = state;
-  return { title, model, effort, network, approval, budget_usd, pinned, archived };
+  const { title, network = "default", budget_usd, pinned = false, archived = false } = state;
+  return { title, network, budget_usd, pinned, archived };
 }
 
 function linesOf(added: readonly AddedDirectory[]): string {

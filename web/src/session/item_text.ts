@@ -31,9 +31,10 @@ function sentence(text: string): string {
 /** How a call stands, in a few words. */
 export function outcomeText({ outcome, asked }: Pick<ToolItem, "outcome" | "asked">): string {
   if (outcome === undefined) return asked?.waits ? "waiting for you" : "running";
+  // It was not run: how long that took says nothing.
+  if (asked?.decision === "deny") return "denied";
   const { ok, duration_ms, exit_code } = outcome;
   const said = [
-    asked?.decision === "deny" ? "denied" : undefined,
     exit_code === undefined ? (ok ? undefined : "failed") : `exit ${exit_code}`,
     duration_ms === undefined ? undefined : duration(duration_ms),
   ];

@@ -35,8 +35,8 @@ interface MessageActionsProps {
 
 /** What can be done with a message of the person: go back to before it, or go on from there elsewhere. */
 export function MessageActions({ item, store }: MessageActionsProps) {
-  const { client, router, sessions } = useApp();
-  const asking = useSignal(false);
+  const { client, router, sessions, announcer } = useApp();
+  const asking = useSignal<"edit" | "rewind" | undefined>(undefined);
   const { message_id } = item;
   if (message_id === undefined || store.state.state === "ended") return null;
   if (item.waits) return <TakeBack message_id={message_id} store={store} />;
@@ -45,16 +45,24 @@ export function MessageActions({ item, store }: MessageActionsProps) {
     router.go(`/sessions/${session_id}`);
     sessions.refresh();
   };
+  const copy = async () => {
+    await navigator.clipboard.writeText(item.text);
+    announcer.say("Copied");
+  };
   return (
     <div class="asked-actions">
-      <Button tone="quiet" icon="undo" onClick={() => asking.value = true}>Go back</Button>
+      <Button tone="quiet" icon="copy" onClick={copy}>Copy</Button>
+      <Button tone="quiet" icon="edit" onClick={() => asking.value = "edit"}>Edit</Button>
+      <Button tone="quiet" icon="undo" onClick={() => asking.value = "rewind"}>Go back</Button>
       <Button tone="quiet" icon="repository" onClick={fork}>Fork</Button>
       {asking.value && (
         <Rewind
           message_id={message_id}
+          seq={item.seq}
           text={item.text}
+          edit={asking.value === "edit"}
           store={store}
-          onClose={() => asking.value = false}
+          onClose={() => asking.value = undefined}
         />
       )}
     </div>
@@ -86,14 +94,19 @@ function TakeBack({ message_id, store }: TakeBackProps) {
 
 interface RewindProps {
   message_id: string;
+  seq: number;
   text: string;
+  /** Whether the message is to be changed and sent again. */
+  edit: boolean;
   store: SessionStore;
   onClose(): void;
 }
 
-function Rewind({ message_id, text, store, onClose }: RewindProps) {
+function Rewind({ message_id, seq, text, edit, store, onClose }: RewindProps) {
   const { client, announcer } = useApp();
-  const what = useSignal<What>("both");
+  // Where no file was changed since, there is none to go back to.
+  const has_files = store.state.undo.turns.some((it) => it.seq >= seq && !it.undone_by);
+  const what = useSignal<What>(has_files ? "both" : "conversation");
   const others = useSignal<Others>("refuse");
   const { busy, error, submit } = useSubmit(async () => {
     const done = await client.call("session.rewind", {
@@ -109,15 +122,20 @@ function Rewind({ message_id, text, store, onClose }: RewindProps) {
       done.files_changed === 1 ? "1 file changed" : `${done.files_changed} files changed`,
     );
     // To be changed and sent again.
-    if (what.value !== "files") store.draft.value = text;
+    if (what.value !== "files") store.edit(text);
     onClose();
   });
   return (
-    <Dialog title="Go back to before this message?" onClose={onClose}>
+    <Dialog
+      title={edit ? "Edit this message?" : "Go back to before this message?"}
+      onClose={onClose}
+    >
       <form class="form" onSubmit={submit}>
         <Field
           label="What goes back"
-          hint="Files become what they were before this message, also where a command changed them. You can undo this."
+          hint={has_files
+            ? "Files become what they were before this message, also where a command changed them. You can undo this."
+            : "No file was changed since. You can undo this."}
         >
           {(control) => (
             <select
@@ -126,9 +144,9 @@ function Rewind({ message_id, text, store, onClose }: RewindProps) {
               value={what}
               onChange={({ currentTarget }) => what.value = currentTarget.value as What}
             >
-              {Object.entries(WHAT).map(([it, words]) => (
-                <option key={it} value={it}>{words}</option>
-              ))}
+              {Object.entries(WHAT).filter(([it]) =>
+                it === "conversation" || has_files && (it === "both" || !edit)
+              ).map(([it, words]) => <option key={it} value={it}>{words}</option>)}
             </select>
           )}
         </Field>
@@ -155,7 +173,9 @@ function Rewind({ message_id, text, store, onClose }: RewindProps) {
         {error.value && <p class="form-error" role="alert">{error}</p>}
         <footer class="dialog-foot">
           <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" tone="primary" aria-busy={busy.value}>Go back</Button>
+          <Button type="submit" tone="primary" aria-busy={busy.value}>
+            {edit ? "Edit" : "Go back"}
+          </Button>
         </footer>
       </form>
     </Dialog>

@@ -8,10 +8,12 @@ import { Boundary } from "../ui/boundary.tsx";
 import { Markdown } from "../ui/markdown.tsx";
 import { duration } from "../format.ts";
 import type { Block } from "./blocks.ts";
-import type { NoteItem, ThoughtItem, UserItem } from "../../../src/session/view.ts";
+import type { NoteItem, TextItem, ThoughtItem, UserItem } from "../../../src/session/view.ts";
 import { noteText, questionText } from "./item_text.ts";
 import { Pictures } from "./pictures.tsx";
 import { MessageActions, UndoRewind } from "./rewind.tsx";
+import { Reads } from "./reads_view.tsx";
+import { RetryButton } from "./retry.tsx";
 import type { Row } from "./rows.ts";
 import type { SessionStore } from "./store.ts";
 import { Json, ToolCard } from "./tool_card.tsx";
@@ -21,14 +23,19 @@ interface RowProps {
   /** Of the row's item: what has not changed is not drawn again. */
   revision: number;
   store: SessionStore;
+  /** Whether it is the last one. */
+  newest: boolean;
 }
 
 /** One row of the transcript; it is drawn again when what it shows has changed. */
-export function RowView({ row, revision, store }: RowProps) {
-  const shown = row.kind === "block" ? [row.block, row.first] : [row, revision];
+export function RowView({ row, revision, store, newest }: RowProps) {
+  const shown = row.kind === "block"
+    ? [row.block, row.first, row.last]
+    // The items of a run are in a new list each time.
+    : [row.kind === "reads" ? row.key : row, revision, newest];
   return useMemo(() => (
     <Boundary instead={(error) => <Undrawn row={row} error={error} />}>
-      <RowBody row={row} revision={revision} store={store} />
+      <RowBody row={row} revision={revision} store={store} newest={newest} />
     </Boundary>
   ), shown);
 }
@@ -38,19 +45,21 @@ function Undrawn({ row, error }: { row: Row; error: unknown }) {
   return (
     <div class="tool errored">
       <p class="tool-none">This entry cannot be shown: {explain(error)}</p>
-      <Json args={row.kind === "block" ? row.block : row.item} />
+      <Json args={row.kind === "block" ? row.block : row.kind === "reads" ? row.items : row.item} />
     </div>
   );
 }
 
-function RowBody({ row, revision, store }: RowProps) {
+function RowBody({ row, revision, store, newest }: RowProps) {
   if (row.kind === "block") {
     return (
       <div class={row.first ? "said first" : "said"} data-role="assistant">
         <BlockView block={row.block} />
+        {row.last && <CopyText item={row.item} />}
       </div>
     );
   }
+  if (row.kind === "reads") return <Reads row={row} revision={revision} store={store} />;
   const { item } = row;
   switch (item.kind) {
     case "user":
@@ -82,6 +91,7 @@ function RowBody({ row, revision, store }: RowProps) {
         <p class={`note ${item.tone}`} data-role="note" dir="auto">
           {noteText(item)}
           {item.may_continue && <ContinueButton item={item} store={store} />}
+          {newest && item.end?.stop_reason === "error" && <RetryButton store={store} />}
           {item.rewind_id && <UndoRewind item={item} store={store} />}
         </p>
       );
@@ -92,6 +102,20 @@ function waitsFor({ delivery }: UserItem): string {
   return delivery === "steer"
     ? "The model reads it at its next step"
     : "The model reads it in the next turn";
+}
+
+/** Copies an answer as it was written, in Markdown. */
+function CopyText({ item }: { item: TextItem }) {
+  const { announcer } = useApp();
+  const copy = async () => {
+    await navigator.clipboard.writeText(item.text.trim());
+    announcer.say("Copied");
+  };
+  return (
+    <div class="said-actions">
+      <Button tone="quiet" icon="copy" label="Copy this text" onClick={copy} />
+    </div>
+  );
 }
 
 interface ThoughtProps {

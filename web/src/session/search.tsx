@@ -3,7 +3,7 @@ import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { Button } from "../ui/button.tsx";
 import { Icon } from "../ui/icon.tsx";
-import { type Row, rowText } from "./rows.ts";
+import { distanceTo, type Row, rowText } from "./rows.ts";
 
 export class Search {
   readonly open = signal(false);
@@ -49,7 +49,7 @@ export class Search {
     const near = this.#near;
     if (near === undefined || this.found.peek().length === 0) return undefined;
     this.#near = undefined;
-    const away = (n: number) => Math.abs(rows[n].item.seq - near);
+    const away = (n: number) => distanceTo(rows[n], near);
     return this.at.value = this.found.peek().reduce((a, b) => away(b) < away(a) ? b : a);
   }
 

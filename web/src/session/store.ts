@@ -10,6 +10,7 @@ import { ViewList } from "../../../src/session/view_list.ts";
 import type { Client } from "../rpc/client.ts";
 import { explain, type PushedEvent, RpcError } from "../rpc/api.ts";
 import type { AskedDiffProps } from "./asked_changes.ts";
+import { Draft } from "./draft.ts";
 
 /**
  * What happens is drawn so far apart: with the rows that are measured then, and the scrolling after
@@ -33,8 +34,12 @@ export class SessionStore {
   asked_diff: ComponentType<AskedDiffProps> | undefined;
   /** What the journal had is there. */
   readonly loaded = signal(false);
-  /** A text to change and send again, for the composer. */
-  readonly draft = signal<string | undefined>(undefined);
+  /** The message that is being written. */
+  readonly draft: Draft;
+  /** Grows when the composer is to take the focus: its text was put there. */
+  readonly edits = signal(0);
+  /** When the running turn began, as far as the journal has it. */
+  #turn_at: string | undefined;
   /** Queued messages that were taken back, for the composer. */
   readonly returned = signal<readonly Withdrawn[]>([]);
   /** Why there is nothing to show. */
@@ -57,6 +62,7 @@ export class SessionStore {
     this.#onChanges = onChanges;
     this.#prepare = prepare;
     this.#state = emptyState(id);
+    this.draft = new Draft(client, id);
   }
 
   /** Grows when what happened is to be drawn. */
@@ -84,6 +90,18 @@ export class SessionStore {
   /** Opens or closes a tool card. */
   toggle(key: string, open: boolean): void {
     this.#toggled.value = new Map(this.#toggled.peek()).set(key, open);
+  }
+
+  /** When the running turn began. */
+  get turn_at(): string | undefined {
+    this.#version.value;
+    return this.#turn_at;
+  }
+
+  /** Has the composer take a text to change and send again; what is being written stays. */
+  edit(text: string): void {
+    if (this.draft.text.peek().trim() === "") this.draft.write(text);
+    this.edits.value++;
   }
 
   /** Has the composer take messages that are no longer queued. */
@@ -154,6 +172,7 @@ export class SessionStore {
   }
 
   #apply(event: SessionEvent): Change[] {
+    if (event.type === "turn.started") this.#turn_at = event.at;
     applyToState(this.#state, event);
     return this.#conversation.apply(event);
   }

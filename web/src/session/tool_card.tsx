@@ -25,7 +25,7 @@ export function ToolCard({ item, store }: ToolCardProps) {
   const shows = showsByItself(tool) || outcome?.ok === false || outcome?.attachments !== undefined;
   const open = store.isOpen(item.key) ?? (!waits && shows);
   const status = outcome !== undefined
-    ? outcome.ok ? "done" : "errored"
+    ? outcome.ok ? "done" : asked?.decision === "deny" ? "cancelled" : "errored"
     : waits
     ? "blocked"
     : "running";

@@ -3,7 +3,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { Button } from "../ui/button.tsx";
 import { Empty } from "../ui/states.tsx";
 import { useVirtualizer } from "../ui/use_virtualizer.ts";
-import { estimatedHeight, RowMaker } from "./rows.ts";
+import { estimatedHeight, revisionOf, RowMaker } from "./rows.ts";
 import { RowView } from "./row_view.tsx";
 import type { SessionStore } from "./store.ts";
 import { GROWN } from "./tool_card.tsx";
@@ -61,8 +61,9 @@ export function Transcript({ store, search, sent }: TranscriptProps) {
   }, [sent]);
   const go = (n: number) => {
     following.value = false;
-    const { item } = rows[n];
-    if (item.kind === "tool") store.toggle(item.key, true);
+    const row = rows[n];
+    if (row.kind === "reads") store.toggle(row.key, true);
+    else if (row.item.kind === "tool") store.toggle(row.item.key, true);
     virtualizer.scrollToIndex(n, { align: "center" });
   };
   useEffect(() => {
@@ -120,7 +121,8 @@ export function Transcript({ store, search, sent }: TranscriptProps) {
               >
                 <RowView
                   row={rows[index]}
-                  revision={rows[index].item.revision}
+                  revision={revisionOf(rows[index])}
+                  newest={index === rows.length - 1}
                   store={store}
                 />
               </div>

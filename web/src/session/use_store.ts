@@ -15,6 +15,8 @@ export function useSessionStore(id: string): SessionStore {
     const store = new SessionStore(client, id, (changes) => spoken.take(changes), prepare);
     /** A question whose changes are drawn later would move the conversation. */
     async function prepare({ pending_approvals }: SessionState) {
+      // A draft that comes later would move the conversation.
+      await store.draft.load().catch(() => {});
       if (!pending_approvals.some(({ tool }) => changesFiles(tool))) return;
       store.asked_diff = await app.load(loadAskedDiff).catch(() => undefined);
     }

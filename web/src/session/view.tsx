@@ -1,22 +1,18 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import { contextText } from "../../../src/protocol/compacted_text.ts";
 import { useApp } from "../app.ts";
-import { costText, count } from "../format.ts";
 import type { RouteParams } from "../router.ts";
-import { StateChip } from "../sessions/state_chip.tsx";
 import { Button } from "../ui/button.tsx";
-import { ConfirmDialog } from "../ui/dialog.tsx";
 import { Page } from "../ui/page.tsx";
-import { Path } from "../ui/path.tsx";
 import { Failed, Loading } from "../ui/states.tsx";
 import { Approvals } from "./approvals.tsx";
 import { BackgroundPanel } from "./background_panel.tsx";
 import { Composer } from "./composer.tsx";
+import { Facts } from "./facts.tsx";
 import { LanesPanel } from "./lanes_panel.tsx";
 import { PlanPanel } from "./plan_panel.tsx";
 import { Search } from "./search.tsx";
-import type { SessionStore } from "./store.ts";
+import { SessionMenu } from "./session_menu.tsx";
 import { Transcript } from "./transcript.tsx";
 import { useSessionStore } from "./use_store.ts";
 
@@ -76,7 +72,7 @@ export default function SessionView({ params: { id } }: { params: RouteParams })
           >
             Lanes
           </Button>
-          <Life store={store} />
+          <SessionMenu store={store} />
         </>
       }
     >
@@ -91,61 +87,5 @@ export default function SessionView({ params: { id } }: { params: RouteParams })
         {lanes.value && <LanesPanel store={store} />}
       </div>
     </Page>
-  );
-}
-
-function Facts({ store }: { store: SessionStore }) {
-  const { workdir, model, cost_usd, unpriced, tokens_in, tokens_out, context, turn, ...session } =
-    store.state;
-  if (workdir === "") return null;
-  return (
-    <p class="facts">
-      <StateChip {...session} parked_until={turn?.parked?.until} />
-      <Path path={workdir} />
-      <span class="clip">{model}</span>
-      <span title={`${tokens_in} tokens in, ${tokens_out} out`}>
-        {costText({ cost_usd, unpriced })} · {count(tokens_in + tokens_out)} tokens
-      </span>
-      {context && (
-        <span title={`${context.used} of ${context.limit} tokens`}>{contextText(context)}</span>
-      )}
-    </p>
-  );
-}
-
-/** Pause, resume and kill. */
-function Life({ store }: { store: SessionStore }) {
-  const { client, sessions } = useApp();
-  const killing = useSignal(false);
-  const { state, title } = store.state;
-  const session_id = store.id;
-  if (state === "ended") return null;
-  return (
-    <>
-      {state === "paused"
-        ? (
-          <Button icon="play" onClick={() => client.call("session.resume", { session_id })}>
-            Resume
-          </Button>
-        )
-        : (
-          <Button icon="pause" onClick={() => client.call("session.pause", { session_id })}>
-            Pause
-          </Button>
-        )}
-      <Button icon="trash" tone="danger" onClick={() => killing.value = true}>Kill</Button>
-      {killing.value && (
-        <ConfirmDialog
-          title="Kill this session?"
-          text={`“${title}” will end permanently. Running work is stopped, and you cannot send more messages. Its history is kept.`}
-          action="Kill session"
-          onConfirm={async () => {
-            await client.call("session.kill", { session_id });
-            await sessions.refresh();
-          }}
-          onClose={() => killing.value = false}
-        />
-      )}
-    </>
   );
 }

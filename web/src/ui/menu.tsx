@@ -3,7 +3,7 @@ import { useId, useLayoutEffect, useRef } from "preact/hooks";
 import { useApp } from "../app.ts";
 import { Button } from "./button.tsx";
 import { Icon, type IconName } from "./icon.tsx";
-import { usePopover } from "./popover.ts";
+import { usePopover } from "./use_popover.ts";
 
 export interface MenuItem {
   label: string;

@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useId, useLayoutEffect, useRef } from "preact/hooks";
 import { explain } from "../rpc/api.ts";
 import { Icon, type IconName } from "./icon.tsx";
-import { usePopover } from "./popover.ts";
+import { usePopover } from "./use_popover.ts";
 
 export interface Option {
   value: string;

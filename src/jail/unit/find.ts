@@ -1,0 +1,43 @@
+/** The operation of a unit that finds files by parts of their names, as a person types them. */
+import { fuzzyScore } from "../../base/fuzzy.ts";
+import type { OpContext } from "./files.ts";
+import type { UnitArgs } from "./protocol.ts";
+import { walk } from "./walk.ts";
+
+/** Paths to look at; a larger tree is searched in part. */
+const LOOKED_AT_MAX = 100_000;
+const DEFAULT_FOUND = 20;
+const MAX_FOUND = 50;
+/** Longer paths are left out, so that an answer stays small. */
+const PATH_MAX = 500;
+
+interface Ranked {
+  path: string;
+  score: number;
+}
+
+/**
+ * `find {query, limit?}`: the files and directories that fit best, as JSON
+ * `{"paths": […], "complete": true}`; directories end with a slash. Ignored files are left out.
+ */
+export async function find({ fs, pace }: OpContext, args: UnitArgs): Promise<string> {
+  const query = args.string("query", "");
+  const limit = args.count("limit", DEFAULT_FOUND, MAX_FOUND);
+  let best: Ranked[] = [];
+  let looked_at = 0;
+  for (const { path, kind } of walk(fs, "")) {
+    await pace.step();
+    if (++looked_at > LOOKED_AT_MAX) break;
+    const shown = kind === "directory" ? `${path}/` : path;
+    const score = shown.length > PATH_MAX ? undefined : fuzzyScore(shown, query);
+    if (score === undefined) continue;
+    best.push({ path: shown, score });
+    if (best.length > 20 * limit) best = top(best, limit);
+  }
+  const paths = top(best, limit).map(({ path }) => path);
+  return JSON.stringify({ paths, complete: looked_at <= LOOKED_AT_MAX });
+}
+
+function top(found: Ranked[], limit: number): Ranked[] {
+  return found.sort((a, b) => b.score - a.score).slice(0, limit);
+}

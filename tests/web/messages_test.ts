@@ -1,0 +1,105 @@
+/** What can be done with messages of a conversation, and how calls that read are told. */
+import { assertEquals } from "@std/assert";
+import type { Answer } from "../support/model_servers.ts";
+import { Scenario, until } from "../support/scripted.ts";
+import { SharedBrowser } from "../support/shared_browser.ts";
+import { AppPage, no_browser } from "../support/web.ts";
+
+const shared = new SharedBrowser();
+
+Deno.test({
+  name: "runs of calls that read are one line, which opens; searching opens it, too",
+  ignore: no_browser,
+  async fn() {
+    const read = (id: string, path: string) => ({ id, name: "read_file", args: { path } });
+    await using it = await Scenario.begin([
+      {
+        calls: [read("a", "a.txt"), read("b", "none.txt"), {
+          id: "g",
+          name: "grep",
+          args: { pattern: "needle" },
+        }],
+      },
+      { text: "Found." },
+      { text: "Again." },
+    ]);
+    Deno.writeTextFileSync(`${it.workdir}/a.txt`, "the needle\n");
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const { page } = app;
+    await it.turn("look");
+    const line = page.getByRole("button", { name: /^Read 2 files, searched once\s*1 failed$/ });
+    await line.waitFor();
+    assertEquals(await page.getByRole("button", { name: /^read_file/ }).count(), 0);
+    await line.focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: /^read_file a\.txt/ }).waitFor();
+    await app.accessible("a run of calls");
+    await it.turn("once more");
+    await page.getByRole("log").getByText("Again.").waitFor();
+    await page.getByRole("button", { name: /^read_file a\.txt/ }).waitFor();
+    await line.click();
+    await page.getByRole("button", { name: /^read_file/ }).first().waitFor({ state: "detached" });
+    await page.keyboard.press("Control+f");
+    await page.getByLabel("Search the conversation").last().fill("none.txt");
+    await page.locator(".search-count").getByText("1", { exact: true }).waitFor();
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: /^read_file none\.txt/ }).waitFor();
+    app.clean("runs of calls");
+  },
+});
+
+Deno.test({
+  name: "a message is edited and sent again, an answer copied, a failed turn tried again",
+  ignore: no_browser,
+  async fn() {
+    const answers: Answer[] = [
+      { text: "One **answer**." },
+      { text: "Another." },
+      { status: { code: 400, message: "no such thing" } },
+      { text: "At last." },
+    ];
+    // In this order, whatever the conversation went back to.
+    await using it = await Scenario.begin(() => answers.shift()!);
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const { page } = app;
+    const log = page.getByRole("log", { name: "Conversation" });
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    await it.turn("first");
+    await log.getByText("One answer.").hover();
+    await page.getByRole("button", { name: "Copy this text" }).click();
+    assertEquals(await page.evaluate("navigator.clipboard.readText()"), "One **answer**.");
+
+    await log.getByText("first", { exact: true }).hover();
+    await page.getByRole("button", { name: "Edit", exact: true }).click();
+    const dialog = page.getByRole("dialog", { name: "Edit this message?" });
+    await app.accessible("editing a message");
+    await dialog.getByRole("button", { name: "Edit", exact: true }).click();
+    const box = page.getByLabel("Message", { exact: true });
+    await until(async () => await box.inputValue() === "first", "the text in the composer");
+    await dialog.waitFor({ state: "detached" });
+    await log.getByText("One answer.").waitFor({ state: "detached" });
+    await app.focused("#message");
+    await page.keyboard.type(" and more");
+    assertEquals(await box.inputValue(), "first and more");
+    await page.keyboard.press("Enter");
+    await log.getByText("Another.").waitFor();
+    assertEquals(await log.getByText("One answer.").count(), 0);
+    const { messages } = await it.call("session.transcript");
+    assertEquals(messages[0].text, "first and more");
+
+    await box.fill("try this");
+    await page.keyboard.press("Enter");
+    await log.getByText("no such thing").waitFor();
+    await app.accessible("a failed turn");
+    await log.getByRole("button", { name: "Retry" }).click();
+    await log.getByText("At last.").waitFor();
+    // Said once, whatever the model was asked before.
+    const asked = (await it.call("session.transcript")).messages
+      .filter(({ text }: { text: string }) => text === "try this");
+    assertEquals(asked.length, 1);
+    assertEquals(await page.getByRole("button", { name: "Retry" }).count(), 0);
+    app.clean("messages");
+  },
+});

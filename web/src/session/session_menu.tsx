@@ -1,0 +1,89 @@
+/** What is done with a session as a whole, and its figures where the header has no room for them. */
+import { useSignal } from "@preact/signals";
+import { useApp } from "../app.ts";
+import { Button } from "../ui/button.tsx";
+import { ConfirmDialog } from "../ui/dialog.tsx";
+import { Path } from "../ui/path.tsx";
+import { Popover } from "../ui/popover.tsx";
+import { useLoaded } from "../ui/use_loaded.ts";
+import { Figures } from "./facts.tsx";
+import type { SessionStore } from "./store.ts";
+
+const loadConfigure = async () => (await import("./configure.tsx")).Configure;
+
+export function SessionMenu({ store }: { store: SessionStore }) {
+  const { client, sessions } = useApp();
+  const asked = useSignal<"settings" | "kill" | undefined>(undefined);
+  const { state, title, workdir } = store.state;
+  const session_id = store.id;
+  const close = () => asked.value = undefined;
+  return (
+    <>
+      <Popover label="More" icon="more">
+        {(leave) => {
+          const item = (work: () => unknown) => () => {
+            leave();
+            return work();
+          };
+          return (
+            <div class="menu-items">
+              <p class="menu-facts">
+                <Path path={workdir} />
+                <Figures store={store} />
+              </p>
+              <Button tone="quiet" icon="settings" onClick={item(() => asked.value = "settings")}>
+                Session settings
+              </Button>
+              {state === "running" && (
+                <Button
+                  tone="quiet"
+                  icon="pause"
+                  onClick={item(() => client.call("session.pause", { session_id }))}
+                >
+                  Pause
+                </Button>
+              )}
+              {state === "paused" && (
+                <Button
+                  tone="quiet"
+                  icon="play"
+                  onClick={item(() => client.call("session.resume", { session_id }))}
+                >
+                  Resume
+                </Button>
+              )}
+              {state !== "ended" && (
+                <Button
+                  tone="danger"
+                  icon="trash"
+                  onClick={item(() => asked.value = "kill")}
+                >
+                  Kill
+                </Button>
+              )}
+            </div>
+          );
+        }}
+      </Popover>
+      {asked.value === "settings" && <Settings store={store} onClose={close} />}
+      {asked.value === "kill" && (
+        <ConfirmDialog
+          title="Kill this session?"
+          text={`“${title}” will end permanently. Running work is stopped, and you cannot send more messages. Its history is kept.`}
+          action="Kill session"
+          onConfirm={async () => {
+            await client.call("session.kill", { session_id });
+            await sessions.refresh();
+          }}
+          onClose={close}
+        />
+      )}
+    </>
+  );
+}
+
+function Settings({ store, onClose }: { store: SessionStore; onClose(): void }) {
+  const { Part, failure } = useLoaded(loadConfigure);
+  if (failure !== undefined) return <p role="alert">The settings cannot be loaded.</p>;
+  return Part === undefined ? null : <Part store={store} onClose={onClose} />;
+}

@@ -1,0 +1,31 @@
+/** The word before the cursor that a menu completes. */
+
+export interface Token {
+  kind: "file" | "command";
+  /** Where it begins in the text, with its mark. */
+  start: number;
+  end: number;
+  /** What stands after the mark. */
+  query: string;
+}
+
+/** A word of `@` and a path; not within another word, as in an address of mail. */
+const FILE = /(?:^|[\s("'`[{])@(?:"([^"\n]*)|([^\s"@<>]*))$/;
+
+/** Returns the word that is being written: a command at the beginning of a message, or a file. */
+export function tokenAt(text: string, end: number): Token | undefined {
+  const before = text.slice(0, end);
+  const [command] = /^\/[^\s/]*$/.exec(before) ?? [];
+  if (command !== undefined) return { kind: "command", start: 0, end, query: command.slice(1) };
+  const found = FILE.exec(before);
+  if (found === null) return undefined;
+  const start = found.index + found[0].indexOf("@");
+  return { kind: "file", start, end, query: found[1] ?? found[2] };
+}
+
+/** A path as it is written after `@`. */
+export function mentionOf(path: string): string {
+  const named = /[\s"]/.test(path) ? `@"${path.replaceAll('"', "")}"` : `@${path}`;
+  // A directory goes on.
+  return path.endsWith("/") && !named.endsWith('"') ? named : `${named} `;
+}

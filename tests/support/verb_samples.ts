@@ -210,6 +210,9 @@ export const SAMPLES: Readonly<Record<string, VerbSample>> = {
     },
   },
   "session.changes": of_session,
+  "session.changed_file": {
+    params: async (it) => ({ session_id: await it.session(), path: "none" }),
+  },
   "session.rewind": {
     params: async (it) => ({ session_id: await it.answered(), what: "conversation" }),
   },
@@ -327,6 +330,21 @@ export const SAMPLES: Readonly<Record<string, VerbSample>> = {
   },
   "task.options": none,
   "task.capabilities": none,
+  "repository.changes": {
+    params: async (it) => ({ session_id: await it.session({ workdir: await it.repository() }) }),
+  },
+  "repository.changed_file": {
+    params: async (it) => ({
+      session_id: await it.session({ workdir: await it.repository() }),
+      path: "none",
+    }),
+  },
+  "repository.commit": {
+    params: async (it) => ({
+      session_id: await it.session({ workdir: await it.repository() }),
+      message: "Nothing to commit",
+    }),
+  },
   "worktree.list": { params: async (it) => ({ workdir: await it.repository("one") }) },
   "worktree.create": { params: async (it) => ({ workdir: await it.repository(), name: "one" }) },
   "worktree.diff": {

@@ -529,6 +529,43 @@ export class FileStore {
     return { patch: new TextDecoder().decode(output.subarray(0, max_bytes)), truncated };
   }
 
+  /** Returns the files that became others, by their new paths. */
+  async renames(from: string, to: string, signal: AbortSignal): Promise<Map<string, string>> {
+    if (from === to) return new Map();
+    const script = `git diff-tree --name-status --diff-filter=R -z --find-renames -l200 ` +
+      `${PLAIN.replace("--no-renames ", "")} "$1:files" "$2:files"`;
+    const max = this.#limits.files * PATH_BYTES;
+    const parts = decode(await this.#output(script, { args: [from, to], signal, max })).split("\0");
+    const found = new Map<string, string>();
+    for (let at = 0; at + 2 < parts.length; at += 3) found.set(parts[at + 2], parts[at + 1]);
+    return found;
+  }
+
+  /**
+   * Returns how a file differs in two states, and the unified diff without context lines.
+   * @param paths the file, and the one that became it, if it was renamed
+   */
+  async fileDifference(
+    [from, to]: readonly [from: string, to: string],
+    paths: readonly string[],
+    { max_bytes, signal }: { max_bytes: number; signal: AbortSignal },
+  ): Promise<{ patch: string; differences: FileDifference[] }> {
+    if (from === to) return { patch: "", differences: [] };
+    const args = [from, to, String(max_bytes), ...paths];
+    const script = `from=$1 to=$2 max=$3; shift 3
+git diff-tree --raw -z --no-abbrev ${PLAIN} "$from:files" "$to:files" -- "$@"
+printf '\\0'
+git diff-tree --patch --unified=0 ${PLAIN.replace("--no-renames", "--find-renames=1%")} \
+  "$from:files" "$to:files" -- "$@" | head -c "$max"`;
+    const output = decode(await this.#output(script, { args, signal, max: 2 * max_bytes }));
+    const cut = output.indexOf("\0\0");
+    const modes = this.#knownModes();
+    const [raw, patch] = cut < 0
+      ? ["", output.slice(1)]
+      : [output.slice(0, cut + 1), output.slice(cut + 2)];
+    return { patch, differences: parseRaw(raw, modes, modes) };
+  }
+
   /** Returns added and deleted lines by file, for each pair of states. */
   async lines(
     pairs: readonly (readonly [from: string, to: string])[],

@@ -213,6 +213,14 @@ export const SAMPLES: Readonly<Record<string, VerbSample>> = {
   "session.changed_file": {
     params: async (it) => ({ session_id: await it.session(), path: "none" }),
   },
+  "files.list": of_session,
+  "files.read": {
+    params: async (it) => ({
+      session_id: await it.session({ workdir: it.project() }),
+      path: "Makefile",
+    }),
+  },
+  "files.find": { params: async (it) => ({ session_id: await it.session(), query: "make" }) },
   "session.rewind": {
     params: async (it) => ({ session_id: await it.answered(), what: "conversation" }),
   },

@@ -17,6 +17,9 @@ export type UnitOp =
   | "edit_file"
   | "apply_patch"
   | "list_dir"
+  | "browse"
+  | "preview"
+  | "find_names"
   | "glob"
   | "grep";
 

@@ -105,7 +105,7 @@ Deno.test({
         "a.txt changed 1 1",
         "b.txt deleted 0 1",
         "deep/c.txt deleted 0 40",
-        "deep/d.txt added deep/c.txt 40 0",
+        "deep/d.txt added deep/c.txt 0 0",
         "new.txt added",
         "out added",
         "picture.bin changed",

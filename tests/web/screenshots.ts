@@ -2,7 +2,7 @@
  * Makes pictures of every view of the web app in light and dark, on a desktop and on a phone, and of
  * what `svc` shows in a terminal:
  *
- *   deno task screenshots [--out <folder>] [--only views|questions|terminals]
+ *   deno task screenshots [--out <folder>] [--only views|panels|questions|terminals]
  *
  * They go to dist/screenshots; those that the documentation shows are also kept in docs/screenshots.
  */
@@ -13,6 +13,7 @@ import { Scenario, until } from "../support/scripted.ts";
 import { policyOf, stdioEntry } from "../support/tool_servers.ts";
 import { appBuilt, AppPage } from "../support/web.ts";
 import { Album } from "./screenshots_album.ts";
+import { takePanels } from "./screenshots_panels.ts";
 import { takeQuestions } from "./screenshots_questions.ts";
 import { PRICES, recordViews } from "./screenshots_records.ts";
 import { takeTerminals } from "./screenshots_terminal.ts";
@@ -252,7 +253,12 @@ async function takeViews(album: Album, browser: Browser): Promise<void> {
 }
 
 /** What can be taken alone, by its name for `--only`. */
-const PARTS = { views: takeViews, questions: takeQuestions, terminals: takeTerminals };
+const PARTS = {
+  views: takeViews,
+  panels: takePanels,
+  questions: takeQuestions,
+  terminals: takeTerminals,
+};
 
 async function main(): Promise<void> {
   const { out = join(root, "dist", "screenshots"), only } = parseArgs(Deno.args, {

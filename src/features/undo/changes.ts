@@ -2,6 +2,7 @@
 import type * as z from "zod";
 import { isBinaryPatch, parseHunks } from "../../base/edits/hunks.ts";
 import { changedText, TEXT_BYTES } from "../../base/edits/changed_text.ts";
+import type { Renamed } from "../../base/edits/renames.ts";
 import { SvcError } from "../../protocol/errors.ts";
 import type { FileTurn } from "../../session/session_state.ts";
 import type { Session } from "../../session/session.ts";
@@ -61,7 +62,7 @@ export async function changesOf(
     const of = lines.at(-1)!;
     const renames = differences.some((it) => it.from === undefined)
       ? await store.renames(from, to, signal)
-      : new Map<string, string>();
+      : new Map<string, Renamed>();
     return {
       turns: shown.map((turn, n) => ({
         turn_id: turn.turn_id,
@@ -166,7 +167,7 @@ function countsOf(lines: Lines): Counts {
 function changedFile(
   { path, from, to }: FileDifference,
   lines: Lines,
-  renames: ReadonlyMap<string, string>,
+  renames: ReadonlyMap<string, Renamed>,
 ): ChangedFile {
   const change = from === undefined
     ? "added"
@@ -175,7 +176,9 @@ function changedFile(
     : from.object === to.object
     ? "mode"
     : "changed";
-  return { path, change, renamed_from: renames.get(path), ...lines.get(path), version: to?.object };
+  const { from: renamed_from, ...counts } = renames.get(path) ?? {};
+  const lines_of = renamed_from === undefined ? lines.get(path) : counts;
+  return { path, change, renamed_from, ...lines_of, version: to?.object };
 }
 
 async function withIgnored(

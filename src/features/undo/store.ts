@@ -26,6 +26,7 @@ import {
   noteMode,
   parseRaw,
 } from "./file_state.ts";
+import { parseRenames, type Renamed } from "../../base/edits/renames.ts";
 import { BatchReader, decode, lastLine, type Lines, parseLines, splitNames } from "./git_output.ts";
 import { isSettled, lookOver } from "./look_over.ts";
 import { startFromRepository } from "./repository_start.ts";
@@ -529,16 +530,13 @@ export class FileStore {
     return { patch: new TextDecoder().decode(output.subarray(0, max_bytes)), truncated };
   }
 
-  /** Returns the files that became others, by their new paths. */
-  async renames(from: string, to: string, signal: AbortSignal): Promise<Map<string, string>> {
+  /** Returns the files that became others, by their new paths, with the lines that differ. */
+  async renames(from: string, to: string, signal: AbortSignal): Promise<Map<string, Renamed>> {
     if (from === to) return new Map();
-    const script = `git diff-tree --name-status --diff-filter=R -z --find-renames -l200 ` +
-      `${PLAIN.replace("--no-renames ", "")} "$1:files" "$2:files"`;
+    const script = `git diff-tree --numstat --diff-filter=R -z -l200 ` +
+      `${PLAIN.replace("--no-renames", "--find-renames")} "$1:files" "$2:files"`;
     const max = this.#limits.files * PATH_BYTES;
-    const parts = decode(await this.#output(script, { args: [from, to], signal, max })).split("\0");
-    const found = new Map<string, string>();
-    for (let at = 0; at + 2 < parts.length; at += 3) found.set(parts[at + 2], parts[at + 1]);
-    return found;
+    return parseRenames(decode(await this.#output(script, { args: [from, to], signal, max })));
   }
 
   /**

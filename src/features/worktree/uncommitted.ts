@@ -3,6 +3,7 @@ import { join, relative } from "@std/path";
 import type * as z from "zod";
 import { changedText, TEXT_BYTES } from "../../base/edits/changed_text.ts";
 import { isBinaryPatch, parseHunks } from "../../base/edits/hunks.ts";
+import { parseRenames, type Renamed } from "../../base/edits/renames.ts";
 import { worktreeAt } from "../../base/worktree_path.ts";
 import { exactFiles } from "../../jail/rooted_exact.ts";
 import { RootedError } from "../../jail/rooted.ts";
@@ -76,9 +77,10 @@ export async function uncommittedIn(
   const { stdout } = await git(repo, [...status, "--ignore-submodules=dirty"], options);
   const made = stdout.split("\0").filter((it) => it.startsWith("?? ")).map((it) => it.slice(3));
   const files = [
-    ...withCounts(
-      await diff("--name-status", "--find-renames"),
+    ...filesOf(
+      await diff("--name-status", "--no-renames"),
       await diff("--numstat", "--no-renames"),
+      parseRenames(await diff("--numstat", "--find-renames", "--diff-filter=R")),
     ),
     ...made.map((path): ChangedFile => ({ path, change: "added" })),
   ].filter(({ path }) => !OWN.test(path)).sort((one, other) => one.path < other.path ? -1 : 1);
@@ -118,7 +120,7 @@ async function baseOf({ repo, at }: OpenCheckout, signal: AbortSignal): Promise<
 
 const CHANGES: Record<string, ChangedFile["change"]> = { A: "added", D: "deleted" };
 
-function withCounts(names: string, counts: string): ChangedFile[] {
+function filesOf(names: string, counts: string, renames: Map<string, Renamed>): ChangedFile[] {
   const lines = new Map(
     counts.split("\0").filter((it) => it !== "").map((it) => {
       const [added, deleted, ...path] = it.split("\t");
@@ -130,17 +132,12 @@ function withCounts(names: string, counts: string): ChangedFile[] {
   );
   const parts = names.split("\0");
   const files: ChangedFile[] = [];
-  for (let at = 0; at + 1 < parts.length;) {
-    const status = parts[at++][0];
-    if (status === "R") {
-      const renamed_from = parts[at++];
-      const path = parts[at++];
-      files.push({ path, change: "added", renamed_from, ...lines.get(path) });
-      files.push({ path: renamed_from, change: "deleted", ...lines.get(renamed_from) });
-    } else {
-      const path = parts[at++];
-      files.push({ path, change: CHANGES[status] ?? "changed", ...lines.get(path) });
-    }
+  for (let at = 0; at + 1 < parts.length; at += 2) {
+    const path = parts[at + 1];
+    const { from: renamed_from, ...differ } = renames.get(path) ?? {};
+    const change = CHANGES[parts[at]] ?? "changed";
+    const lines_of = renamed_from === undefined ? lines.get(path) : differ;
+    files.push({ path, change, renamed_from, ...lines_of });
   }
   return files;
 }

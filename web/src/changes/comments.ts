@@ -19,6 +19,8 @@ export interface LineComment extends LineRange {
 export class Comments {
   readonly #key: string;
   readonly all = signal<readonly LineComment[]>([]);
+  /** What is being written, which outlives its box: that goes when it is scrolled out of sight. */
+  readonly drafts = new Map<string, string>();
 
   constructor(session_id: string) {
     this.#key = `svc.comments.${session_id}`;

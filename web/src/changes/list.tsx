@@ -196,6 +196,8 @@ export function ChangeList(props: ChangeListProps) {
                   ? (
                     <CommentEditor
                       about={chosen!}
+                      name={rangeText(chosen!)}
+                      drafts={comments.drafts}
                       onSave={(text) => {
                         const { open: _, ...range } = chosen!;
                         comments.add({ ...range, text });
@@ -482,11 +484,13 @@ interface CommentProps {
 }
 
 function Comment({ comments, comment, moved }: CommentProps) {
-  const editing = useSignal(false);
+  const editing = useSignal(comments.drafts.has(comment.id));
   if (editing.value) {
     return (
       <CommentEditor
         about={comment}
+        name={comment.id}
+        drafts={comments.drafts}
         text={comment.text}
         onSave={(text) => {
           comments.change(comment.id, text);
@@ -523,18 +527,29 @@ function Comment({ comments, comment, moved }: CommentProps) {
 
 interface CommentEditorProps {
   about: Omit<LineComment, "id" | "text">;
+  /** Of its draft. */
+  name: string;
+  drafts: Map<string, string>;
   text?: string;
   onSave(text: string): void;
   onCancel(): void;
 }
 
-function CommentEditor({ about, text = "", onSave, onCancel }: CommentEditorProps) {
+function CommentEditor(
+  { about, name, drafts, text = "", onSave, onCancel }: CommentEditorProps,
+) {
   const id = useId();
-  const value = useSignal(text);
+  const value = useSignal(drafts.get(name) ?? text);
   const box = useRef<HTMLTextAreaElement>(null);
   useLayoutEffect(() => box.current!.focus({ preventScroll: true }), []);
   const save = () => {
-    if (value.value.trim() !== "") onSave(value.value.trim());
+    if (value.value.trim() === "") return;
+    drafts.delete(name);
+    onSave(value.value.trim());
+  };
+  const cancel = () => {
+    drafts.delete(name);
+    onCancel();
   };
   return (
     <div role="gridcell" class="change-editor-cell">
@@ -547,17 +562,20 @@ function CommentEditor({ about, text = "", onSave, onCancel }: CommentEditorProp
         dir="auto"
         rows={3}
         value={value}
-        onInput={({ currentTarget }) => value.value = currentTarget.value}
+        onInput={({ currentTarget }) => {
+          value.value = currentTarget.value;
+          drafts.set(name, value.value);
+        }}
         onKeyDown={(event) => {
           if (isSend(event, false)) save();
-          else if (event.key === "Escape" && value.value.trim() === text) onCancel();
+          else if (event.key === "Escape" && value.value.trim() === text) cancel();
           else return;
           event.preventDefault();
           event.stopPropagation();
         }}
       />
       <div class="change-editor-foot">
-        <Button onClick={onCancel}>Cancel</Button>
+        <Button onClick={cancel}>Cancel</Button>
         <Button tone="primary" disabled={value.value.trim() === ""} onClick={save}>
           Keep comment
         </Button>

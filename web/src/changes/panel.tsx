@@ -194,7 +194,7 @@ function Scoped({ scope, store, comments, repository }: ScopedProps) {
           onRetry={() => live.refresh()}
         />
       )}
-      {said.value !== "" && <p class="change-told preview" role="status">{said}</p>}
+      {said.value !== "" && <p class="change-told" role="status">{said}</p>}
       {files.length === 0
         ? (
           <Empty icon="file" title="No changes">
@@ -215,7 +215,7 @@ function Scoped({ scope, store, comments, repository }: ScopedProps) {
       {(truncated || others.length > 0) && (
         <p class="change-told">
           {truncated && `Only the first ${listing.files.length} files are shown. `}
-          {others.length > 0 && `Changed since by you or another program: ${others.join(", ")}`}
+          {others.length > 0 && `Changed since by you or another program: ${namesOf(others)}`}
         </p>
       )}
       <footer class="side-foot">
@@ -239,7 +239,8 @@ function Scoped({ scope, store, comments, repository }: ScopedProps) {
           path={undoing.value?.path}
           turn_id={scope === "turn" ? turn_id : undefined}
           onDone={(done) => {
-            const text = rewindText(done);
+            const lines = rewindText(done).split("\n");
+            const text = lines.slice(0, NAMED_MAX).join("\n");
             said.value = text.charAt(0).toUpperCase() + text.slice(1);
             refresh();
           }}
@@ -271,6 +272,14 @@ function Scoped({ scope, store, comments, repository }: ScopedProps) {
       )}
     </>
   );
+}
+
+/** Files that are named. */
+const NAMED_MAX = 10;
+
+function namesOf(paths: readonly string[]): string {
+  const named = paths.slice(0, NAMED_MAX).join(", ");
+  return paths.length > NAMED_MAX ? `${named} and ${paths.length - NAMED_MAX} more` : named;
 }
 
 /** A renamed file counts with what differs in it. */

@@ -57,6 +57,7 @@ export function SidePanel({ side, store, whole }: SidePanelProps) {
   useEffect(() => {
     box.current?.querySelector<HTMLElement>("h2")?.focus({ preventScroll: true });
   }, [Part]);
+  const waiting = store.state.pending_approvals.length;
   const close = () => {
     side.value = undefined;
     document.querySelector<HTMLElement>(`[data-side="${name}"]`)?.focus();
@@ -71,6 +72,12 @@ export function SidePanel({ side, store, whole }: SidePanelProps) {
         close();
       }}
     >
+      {waiting > 0 && (
+        <p class="side-asks">
+          {waiting === 1 ? "A question waits for you." : `${waiting} questions wait for you.`}
+          <Button onClick={close}>Show</Button>
+        </p>
+      )}
       {failure !== undefined
         ? <Failed message={explain(failure)} onRetry={close} />
         : Part

@@ -111,6 +111,13 @@ Deno.test({
     await app.focused("textarea");
     await box.fill("Why two?");
     await app.accessible("a comment that is written");
+    // What is being written is not lost with its box.
+    const scope = page.getByLabel("What is compared");
+    await scope.selectOption("Last turn");
+    await box.waitFor({ state: "detached" });
+    await scope.selectOption("This session");
+    await grid.locator(".change-line").nth(1).locator(".change-number").last().click();
+    assertEquals(await box.inputValue(), "Why two?");
     await page.getByRole("button", { name: "Keep comment" }).click();
     // By keyboard: the lines one and two.
     await grid.focus();
@@ -274,5 +281,58 @@ Deno.test({
     await grid.waitFor({ state: "detached" });
     await app.focused('[data-side="changes"]');
     app.clean("large changes");
+  },
+});
+
+Deno.test({
+  name: "a worktree is merged, also after a refusal, and a question behind the panel is named",
+  ignore,
+  async fn() {
+    using repository = new Repository({ "a.txt": "one\n" });
+    await using it = await Scenario.begin([
+      { calls: [write("b.txt", "two\n")] },
+      { text: "done" },
+    ], { start: { workdir: repository.root } });
+    const { rpc } = it.client;
+    const workdir = repository.root;
+    const { path } = await rpc.call("worktree.create", { workdir, name: "side" });
+    const { session_id } = await rpc.call("session.start", {
+      workdir: path,
+      model: it.model,
+      approval: "ask",
+    });
+    await using browser = await Browser.launch();
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${session_id}`);
+    const { page } = app;
+    await page.setViewportSize({ width: 768, height: 900 });
+    await page.getByRole("button", { name: "Changes", exact: true }).click();
+    await page.getByText("Files that this session changes appear here.").waitFor();
+    await rpc.call("session.send", { session_id, text: "write it" });
+    await page.getByText("A question waits for you.").waitFor();
+    await app.accessible("a question behind the panel");
+    await page.getByRole("button", { name: "Show", exact: true }).click();
+    const { approvals } = await rpc.call("approvals.list", {});
+    const { approval_id } = approvals[0];
+    await rpc.call("session.approve", { session_id, approval_id, decision: "allow" });
+    await page.getByRole("log").getByText("done", { exact: true }).waitFor();
+    const grid = await openChanges(app);
+    await grid.getByText("b.txt").waitFor();
+
+    // The checkout has moved on: it cannot be moved forward.
+    repository.write({ "c.txt": "three\n" });
+    repository.commit("beside");
+    await page.getByRole("button", { name: "Merge", exact: true }).click();
+    const dialog = page.getByRole("dialog", { name: "Merge this worktree" });
+    await dialog.getByLabel("How").selectOption("ff-only");
+    await dialog.getByRole("button", { name: "Merge" }).click();
+    await dialog.getByText(/^Not merged/).waitFor();
+    await app.accessible("a merge that was refused");
+    await dialog.getByLabel("How").selectOption("squash");
+    await dialog.getByLabel("Message").fill("Bring b");
+    await dialog.getByRole("button", { name: "Merge" }).click();
+    await page.getByText(/^Merged svc\/side as [0-9a-f]{10}$/).waitFor();
+    assertEquals(repository.git("log", "-1", "--format=%s"), "Bring b");
+    assertEquals(Deno.readTextFileSync(join(workdir, "b.txt")), "two\n");
+    app.clean("a merge");
   },
 });

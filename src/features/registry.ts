@@ -7,6 +7,7 @@ import { bus } from "./bus/feature.ts";
 import { context } from "./context/feature.ts";
 import { controlOf } from "./control/feature.ts";
 import { drafts } from "./drafts/feature.ts";
+import { files } from "./files/feature.ts";
 import { hire } from "./hire/feature.ts";
 import { hooks } from "./hooks/feature.ts";
 import { laterFiles } from "./later_files/feature.ts";
@@ -59,6 +60,7 @@ const OTHERS = [
   worktrees,
   undo,
   laterFiles,
+  files,
   verify,
   tui,
   service,

@@ -36,7 +36,7 @@ export interface RootedFs {
     stat: FileStat;
   };
   /** Returns the names in a directory, unordered, without hidden ones. */
-  list(path: string, options?: { details?: boolean }): FileEntry[];
+  list(path: string, options?: ListOptions): FileEntry[];
   /**
    * Writes a whole file or nothing. Creates missing directories, and follows a symlink. A replaced
    * file keeps its permission bits, owner and hard links. Refuses to write into `.git`.
@@ -55,6 +55,12 @@ export interface RootedFs {
   remove(paths: readonly string[], check?: (path: string, place: string) => void): void;
   /** Removes a directory if it exists and is empty. */
   removeEmpty(path: string): void;
+}
+
+export interface ListOptions {
+  details?: boolean;
+  /** How many are enough; by default, all. */
+  max?: number;
 }
 
 export interface WriteOptions {

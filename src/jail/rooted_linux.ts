@@ -1,5 +1,5 @@
 import type { FileKind, FileStat } from "../os/openat2.ts";
-import type { FileEntry, Rooted, RootedFs, WriteOptions } from "./rooted.ts";
+import type { FileEntry, ListOptions, Rooted, RootedFs, WriteOptions } from "./rooted.ts";
 import { type Descriptor, Kernel, O, openKernel, SystemError } from "../os/openat2.ts";
 import { lacksForNow } from "../os/lacks.ts";
 import {
@@ -112,7 +112,7 @@ class LinuxRooted implements RootedFs {
     });
   }
 
-  list(path: string, options: { details?: boolean } = {}): FileEntry[] {
+  list(path: string, options: ListOptions = {}): FileEntry[] {
     return guard(path, () => {
       using opened = this.#open(path, this.relative(path));
       if (this.#kernel.stat(opened.fd).kind !== "directory") {
@@ -124,6 +124,7 @@ class LinuxRooted implements RootedFs {
         if (this.#isHidden(inside(opened.real, name))) continue;
         const entry = this.#entry(directory, name, kind, options.details ?? false);
         if (entry !== undefined) entries.push(entry);
+        if (entries.length === options.max) break;
       }
       return entries;
     });

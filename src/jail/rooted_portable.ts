@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import type { FileStat } from "../os/openat2.ts";
-import type { FileEntry, Rooted, RootedFs, WriteOptions } from "./rooted.ts";
+import type { FileEntry, ListOptions, Rooted, RootedFs, WriteOptions } from "./rooted.ts";
 import {
   hiddenError,
   type HiddenRule,
@@ -59,7 +59,7 @@ class PortableRooted implements RootedFs {
     });
   }
 
-  list(path: string, options: { details?: boolean } = {}): FileEntry[] {
+  list(path: string, options: ListOptions = {}): FileEntry[] {
     return guard(path, () => {
       const real = this.#real(path, this.relative(path));
       if (!Deno.statSync(real).isDirectory) {
@@ -72,6 +72,7 @@ class PortableRooted implements RootedFs {
         const shown: FileEntry = { name: entry.name, kind: kindOfInfo(entry) };
         if (options.details) describe(shown, full);
         entries.push(shown);
+        if (entries.length === options.max) break;
       }
       return entries;
     });

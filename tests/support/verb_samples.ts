@@ -210,6 +210,17 @@ export const SAMPLES: Readonly<Record<string, VerbSample>> = {
     },
   },
   "session.changes": of_session,
+  "session.changed_file": {
+    params: async (it) => ({ session_id: await it.session(), path: "none" }),
+  },
+  "files.list": of_session,
+  "files.read": {
+    params: async (it) => ({
+      session_id: await it.session({ workdir: it.project() }),
+      path: "Makefile",
+    }),
+  },
+  "files.find": { params: async (it) => ({ session_id: await it.session(), query: "make" }) },
   "session.rewind": {
     params: async (it) => ({ session_id: await it.answered(), what: "conversation" }),
   },
@@ -235,9 +246,6 @@ export const SAMPLES: Readonly<Record<string, VerbSample>> = {
     params: async (it) => ({ session_id: await it.session(), text: "half a thought" }),
   },
   "draft.follow": of_session,
-  "files.find": {
-    params: async (it) => ({ session_id: await it.session(), query: "main" }),
-  },
   "approvals.files": { params: (it) => it.waiting() },
   "session.answer": {
     params: async (it) => ({ ...await it.waiting(), text: "yes" }),
@@ -335,6 +343,21 @@ export const SAMPLES: Readonly<Record<string, VerbSample>> = {
   },
   "task.options": none,
   "task.capabilities": none,
+  "repository.changes": {
+    params: async (it) => ({ session_id: await it.session({ workdir: await it.repository() }) }),
+  },
+  "repository.changed_file": {
+    params: async (it) => ({
+      session_id: await it.session({ workdir: await it.repository() }),
+      path: "none",
+    }),
+  },
+  "repository.commit": {
+    params: async (it) => ({
+      session_id: await it.session({ workdir: await it.repository() }),
+      message: "Nothing to commit",
+    }),
+  },
   "worktree.list": { params: async (it) => ({ workdir: await it.repository("one") }) },
   "worktree.create": { params: async (it) => ({ workdir: await it.repository(), name: "one" }) },
   "worktree.diff": {

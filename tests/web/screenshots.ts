@@ -2,7 +2,7 @@
  * Makes pictures of every view of the web app in light and dark, on a desktop and on a phone, and of
  * what `svc` shows in a terminal:
  *
- *   deno task screenshots [--out <folder>] [--only views|models|questions|terminals]
+ *   deno task screenshots [--out <folder>] [--only views|models|panels|questions|terminals]
  *
  * They go to dist/screenshots; those that the documentation shows are also kept in docs/screenshots.
  */
@@ -15,6 +15,7 @@ import { Place } from "../support/svc.ts";
 import { policyOf, stdioEntry } from "../support/tool_servers.ts";
 import { appBuilt, AppPage } from "../support/web.ts";
 import { Album } from "./screenshots_album.ts";
+import { takePanels } from "./screenshots_panels.ts";
 import { takeQuestions } from "./screenshots_questions.ts";
 import { PRICES, recordViews } from "./screenshots_records.ts";
 import { takeTerminals } from "./screenshots_terminal.ts";
@@ -178,7 +179,7 @@ function views(it: Scenario, mission_id: string): Record<string, (app: AppPage) 
       await app.page.locator(".diff [class^=hl-]").first().waitFor();
       await app.page.locator(".code [class^=hl-]").first().waitFor();
     },
-    "session-menu": async (app) => {
+    "session-more": async (app) => {
       await app.go(session);
       await app.page.getByText("no quantity").last().waitFor();
       await app.page.getByRole("button", { name: "More" }).click();
@@ -297,6 +298,7 @@ async function takeModels(album: Album, browser: Browser): Promise<void> {
 const PARTS = {
   views: takeViews,
   models: takeModels,
+  panels: takePanels,
   questions: takeQuestions,
   terminals: takeTerminals,
 };

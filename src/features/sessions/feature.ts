@@ -3,7 +3,6 @@ import { feature } from "../../verbs/feature.ts";
 import { permissions } from "../permissions/feature.ts";
 import { skills } from "../skills/feature.ts";
 import { costVerbs } from "./cost_verbs.ts";
-import { fileVerbs } from "./file_verbs.ts";
 import { historyVerbs } from "./history_verbs.ts";
 import { lanesVerbs } from "./lane_verbs.ts";
 import { ledgerVerbs } from "./ledger_verbs.ts";
@@ -17,7 +16,6 @@ export const sessions = feature({
     ...lanesVerbs,
     ...ledgerVerbs,
     ...costVerbs,
-    ...fileVerbs,
   ],
   open: (host) => {
     const { hub, models, config, units, env, paths, turn_parts: { hidden } } = host;

@@ -26,6 +26,7 @@ import {
   noteMode,
   parseRaw,
 } from "./file_state.ts";
+import { parseRenames, type Renamed } from "../../base/edits/renames.ts";
 import { BatchReader, decode, lastLine, type Lines, parseLines, splitNames } from "./git_output.ts";
 import { isSettled, lookOver } from "./look_over.ts";
 import { startFromRepository } from "./repository_start.ts";
@@ -527,6 +528,40 @@ export class FileStore {
     });
     const truncated = output.length > max_bytes;
     return { patch: new TextDecoder().decode(output.subarray(0, max_bytes)), truncated };
+  }
+
+  /** Returns the files that became others, by their new paths, with the lines that differ. */
+  async renames(from: string, to: string, signal: AbortSignal): Promise<Map<string, Renamed>> {
+    if (from === to) return new Map();
+    const script = `git diff-tree --numstat --diff-filter=R -z -l200 ` +
+      `${PLAIN.replace("--no-renames", "--find-renames")} "$1:files" "$2:files"`;
+    const max = this.#limits.files * PATH_BYTES;
+    return parseRenames(decode(await this.#output(script, { args: [from, to], signal, max })));
+  }
+
+  /**
+   * Returns how a file differs in two states, and the unified diff without context lines.
+   * @param paths the file, and the one that became it, if it was renamed
+   */
+  async fileDifference(
+    [from, to]: readonly [from: string, to: string],
+    paths: readonly string[],
+    { max_bytes, signal }: { max_bytes: number; signal: AbortSignal },
+  ): Promise<{ patch: string; differences: FileDifference[] }> {
+    if (from === to) return { patch: "", differences: [] };
+    const args = [from, to, String(max_bytes), ...paths];
+    const script = `from=$1 to=$2 max=$3; shift 3
+git diff-tree --raw -z --no-abbrev ${PLAIN} "$from:files" "$to:files" -- "$@"
+printf '\\0'
+git diff-tree --patch --unified=0 ${PLAIN.replace("--no-renames", "--find-renames=1%")} \
+  "$from:files" "$to:files" -- "$@" | head -c "$max"`;
+    const output = decode(await this.#output(script, { args, signal, max: 2 * max_bytes }));
+    const cut = output.indexOf("\0\0");
+    const modes = this.#knownModes();
+    const [raw, patch] = cut < 0
+      ? ["", output.slice(1)]
+      : [output.slice(0, cut + 1), output.slice(cut + 2)];
+    return { patch, differences: parseRaw(raw, modes, modes) };
   }
 
   /** Returns added and deleted lines by file, for each pair of states. */

@@ -3,7 +3,7 @@ import type { Hub } from "../../session/hub.ts";
 import { verbsOf } from "../../verbs/define.ts";
 import { session_id } from "../../verbs/session_id.ts";
 import type { Undo } from "./undo.ts";
-import { changesSchema } from "../../protocol/schemas/changes.ts";
+import { changedTextSchema, changesSchema } from "../../protocol/schemas/changes.ts";
 import { rewindResultSchema } from "../../protocol/schemas/rewind.ts";
 import { forkedSchema } from "./schemas.ts";
 
@@ -41,6 +41,26 @@ export const undoVerbs = [
       const { changesOf } = await import("./changes.ts");
       const session = await services.hub.get(session_id);
       return await changesOf(await services.undo(), session, { turn_id, full, signal });
+    },
+  }),
+  defineVerb({
+    name: "session.changed_file",
+    summary: "Shows what the turns of a session changed in one file, with its text.",
+    access: "read",
+    large: true,
+    input: () =>
+      z.object({
+        session_id: session_id(),
+        path: z.string().min(1).describe("As session.changes names it"),
+        renamed_from: z.string().min(1).optional().describe("As session.changes names it"),
+        turn_id: z.string().min(1).optional()
+          .describe("Only this turn; by default, all that was not undone"),
+      }),
+    output: changedTextSchema,
+    async handle({ services, signal }, { session_id, ...options }) {
+      const { changedTextOf } = await import("./changes.ts");
+      const session = await services.hub.get(session_id);
+      return await changedTextOf(await services.undo(), session, { ...options, signal });
     },
   }),
   defineVerb({

@@ -5,8 +5,8 @@ import { worktreeVerbs } from "./verbs.ts";
 export const worktrees = feature({
   name: "worktrees",
   verbs: worktreeVerbs,
-  open: ({ hub, paths: { home }, sandbox, log }) => ({
-    services: { hub, home, sandbox },
+  open: ({ hub, paths: { home }, sandbox, log, scope }) => ({
+    services: { hub, home, sandbox, hidden: (workdir) => scope(workdir).hidden },
     onMoved(session_id) {
       const followed = async () => {
         const { followMoved } = await import("./moved.ts");

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { changedFileSchema } from "../../protocol/schemas/changes.ts";
 
 export const worktreeItemSchema = () =>
   z.object({
@@ -48,4 +49,24 @@ export const mergeResultSchema = () =>
     commit: z.string().optional().describe("New commit of the repository's checkout, if merged"),
     conflicts: z.array(z.string()).optional().describe("The conflicting files, if not merged"),
     reason: z.string().optional().describe("Why it was not merged"),
+  });
+
+export const uncommittedSchema = () =>
+  z.object({
+    kind: z.enum(["none", "checkout", "worktree"]).describe(
+      "worktree: one that svc created; none: not the top of a repository",
+    ),
+    repo: z.string().optional().describe("Absolute path of the repository"),
+    worktree: z.string().optional().describe("Name of the worktree"),
+    branch: z.string().optional().describe("Absent if the checkout is not on a branch"),
+    files: z.array(changedFileSchema()).describe("The first 1,000 files"),
+    files_changed: z.int().describe("Number of all changed files"),
+    added: z.int().describe("Lines, without those of new files"),
+    deleted: z.int().describe("Lines"),
+    truncated: z.boolean(),
+  });
+
+export const committedSchema = () =>
+  z.object({
+    commit: z.string().optional().describe("The new commit; absent if nothing was left to commit"),
   });

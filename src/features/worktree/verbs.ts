@@ -5,9 +5,13 @@ import { worktreePath } from "../../base/worktree_path.ts";
 import { type Context, verbsOf } from "../../verbs/define.ts";
 import { place, type PlaceServices, workdirOf } from "../../verbs/workdir.ts";
 import type { Sandbox } from "../../jail/sandbox.ts";
+import { changedTextSchema } from "../../protocol/schemas/changes.ts";
+import { session_id } from "../../verbs/session_id.ts";
 import {
+  committedSchema,
   createdWorktreeSchema,
   mergeResultSchema,
+  uncommittedSchema,
   worktreeDiffSchema,
   worktreeItemSchema,
 } from "./schemas.ts";
@@ -15,6 +19,8 @@ import {
 interface WorktreeServices extends PlaceServices {
   /** @throws {Error} when the configured sandbox does not work */
   sandbox(): Promise<Sandbox>;
+  /** Absolute real paths in a working directory that are not shown. */
+  hidden(workdir: string): readonly string[];
 }
 
 const defineVerb = verbsOf<WorktreeServices>();
@@ -119,7 +125,61 @@ export const worktreeVerbs = [
       return { name };
     },
   }),
+  defineVerb({
+    name: "repository.changes",
+    summary: "Lists what a session's checkout has that its last commit does not.",
+    access: "read",
+    input: () => z.object({ session_id: session_id() }),
+    output: uncommittedSchema,
+    async handle(context, { session_id }) {
+      const { uncommittedIn } = await import("./uncommitted.ts");
+      return await uncommittedIn(await checkoutOf(context, session_id));
+    },
+  }),
+  defineVerb({
+    name: "repository.changed_file",
+    summary: "Shows how a file differs from the last commit of a session's checkout.",
+    access: "read",
+    large: true,
+    input: () =>
+      z.object({
+        session_id: session_id(),
+        path: z.string().min(1).describe("As repository.changes names it"),
+        renamed_from: z.string().min(1).optional().describe("As repository.changes names it"),
+      }),
+    output: changedTextSchema,
+    async handle(context, { session_id, path, renamed_from }) {
+      const { uncommittedText } = await import("./uncommitted.ts");
+      const call = await checkoutOf(context, session_id);
+      const hidden = context.services.hidden(call.workdir);
+      return await uncommittedText({ ...call, path, renamed_from, hidden });
+    },
+  }),
+  defineVerb({
+    name: "repository.commit",
+    summary: "Commits the changes in a session's checkout on its branch, without running hooks.",
+    access: "write",
+    input: () =>
+      z.object({
+        session_id: session_id(),
+        message: z.string().trim().min(1).max(10_000),
+        paths: z.array(z.string().min(1)).min(1).max(1_000).optional()
+          .describe("Only these files, relative to the checkout; by default, all changes"),
+      }),
+    output: committedSchema,
+    async handle(context, { session_id, message, paths }) {
+      const { commitChanges } = await import("./commit.ts");
+      const call = await checkoutOf(context, session_id);
+      return { commit: await commitChanges({ ...call, message, paths }) };
+    },
+  }),
 ];
+
+async function checkoutOf(context: Context<WorktreeServices>, session_id: string) {
+  const { services, signal } = context;
+  const workdir = await workdirOf(context, { session_id });
+  return { workdir, sandbox: await services.sandbox(), signal };
+}
 
 async function callOf(
   context: Context<WorktreeServices>,

@@ -1,5 +1,6 @@
 /** The operation of a unit that finds files by parts of their names, as a person types them. */
 import { fuzzyScore } from "../../base/fuzzy.ts";
+import type { Found } from "../../protocol/schemas/files.ts";
 import type { OpContext } from "./files.ts";
 import type { UnitArgs } from "./protocol.ts";
 import { walk } from "./walk.ts";
@@ -7,7 +8,7 @@ import { walk } from "./walk.ts";
 /** Paths to look at; a larger tree is searched in part. */
 const LOOKED_AT_MAX = 100_000;
 const DEFAULT_FOUND = 20;
-const MAX_FOUND = 50;
+const MAX_FOUND = 200;
 /** Longer paths are left out, so that an answer stays small. */
 const PATH_MAX = 500;
 
@@ -17,11 +18,11 @@ interface Ranked {
 }
 
 /**
- * `find {query, limit?}`: the files and directories that fit best, as JSON
- * `{"paths": […], "complete": true}`; directories end with a slash. Ignored files are left out.
+ * `find {query, limit?}`: the files and directories whose paths fit each word best, as JSON;
+ * directories end with a slash. Ignored files are left out.
  */
 export async function find({ fs, pace }: OpContext, args: UnitArgs): Promise<string> {
-  const query = args.string("query", "");
+  const words = args.string("query", "").split(/\s+/).filter((it) => it !== "");
   const limit = args.count("limit", DEFAULT_FOUND, MAX_FOUND);
   let best: Ranked[] = [];
   let looked_at = 0;
@@ -29,13 +30,25 @@ export async function find({ fs, pace }: OpContext, args: UnitArgs): Promise<str
     await pace.step();
     if (++looked_at > LOOKED_AT_MAX) break;
     const shown = kind === "directory" ? `${path}/` : path;
-    const score = shown.length > PATH_MAX ? undefined : fuzzyScore(shown, query);
+    const score = shown.length > PATH_MAX ? undefined : scoreOf(shown, words);
     if (score === undefined) continue;
     best.push({ path: shown, score });
     if (best.length > 20 * limit) best = top(best, limit);
   }
   const paths = top(best, limit).map(({ path }) => path);
-  return JSON.stringify({ paths, complete: looked_at <= LOOKED_AT_MAX });
+  return JSON.stringify({ paths, complete: looked_at <= LOOKED_AT_MAX } satisfies Found);
+}
+
+/** @returns undefined if it does not fit all words */
+function scoreOf(path: string, words: readonly string[]): number | undefined {
+  if (words.length === 0) return fuzzyScore(path, "");
+  let sum = 0;
+  for (const word of words) {
+    const score = fuzzyScore(path, word);
+    if (score === undefined) return undefined;
+    sum += score;
+  }
+  return sum;
 }
 
 function top(found: Ranked[], limit: number): Ranked[] {

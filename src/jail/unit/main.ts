@@ -5,6 +5,7 @@
  */
 import { chooseRooted, kernelRooted, type Rooted, RootedError } from "../rooted.ts";
 import { collectGarbage } from "../../os/memory.ts";
+import { browse, preview } from "./browse.ts";
 import { applyPatch, editFile, readWholeText, writeFile } from "./edits.ts";
 import { listDir, type OpContext, readFile, stat } from "./files.ts";
 import { find } from "./find.ts";
@@ -39,6 +40,8 @@ const OPERATIONS: Record<
   edit_file: editFile,
   apply_patch: applyPatch,
   list_dir: listDir,
+  browse,
+  preview,
   glob,
   grep,
   find,

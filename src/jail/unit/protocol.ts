@@ -7,7 +7,7 @@ import type { Later, Leads } from "../runs_later.ts";
 /** Characters of an output for the model and the journal. */
 export const OUTPUT_MAX = 48 * 1024;
 
-/** Operations of a tool have the tool's name; `find` is for people. */
+/** Operations of a tool have the tool's name; `browse`, `preview` and `find` are for people. */
 export type UnitOp =
   | "stat"
   | "locate"
@@ -17,6 +17,8 @@ export type UnitOp =
   | "edit_file"
   | "apply_patch"
   | "list_dir"
+  | "browse"
+  | "preview"
   | "glob"
   | "grep"
   | "find";

@@ -17,8 +17,12 @@ export const changedFileSchema = () =>
   z.object({
     path: z.string(),
     change: z.enum(["added", "changed", "deleted", "mode"]),
+    renamed_from: z.string().optional()
+      .describe("The deleted file that became this one, with few changes or none"),
     added: z.int().optional().describe("Lines; absent for a binary file or a link"),
     deleted: z.int().optional(),
+    version: z.string().optional()
+      .describe("Another one for another content; absent for a deleted file"),
   });
 
 const turnChangesSchema = () =>
@@ -45,4 +49,25 @@ export const changesSchema = () =>
       .describe("Files that somebody else changed since the last turn or rewind"),
     excluded: z.array(exclusionSchema()).describe("Files that are not kept, and why"),
     problem: z.string().optional().describe("Why changes cannot be undone"),
+  });
+
+export const hunkSchema = () =>
+  z.object({
+    old_line: z.int()
+      .describe("Number of the first removed line, or of the line that the new ones follow"),
+    new_line: z.int()
+      .describe("Number of the first added line, or of the line that the removed ones followed"),
+    removed: z.array(z.string()).describe("The removed lines"),
+    added: z.int().describe("Number of added lines, which are in `text`"),
+    unended: z.boolean().optional().describe("Whether the last removed line has no newline"),
+  });
+
+export const changedTextSchema = () =>
+  z.object({
+    kind: z.enum(["text", "link", "binary", "too_large", "gone"]).describe(
+      "link: the text is the target; gone: the file does not differ any more",
+    ),
+    text: z.string().describe("The whole text now; empty for a deleted file"),
+    hunks: z.array(hunkSchema()).describe("Where it differs from what was there before"),
+    bytes: z.int().optional().describe("Size of the file now; absent for a deleted file"),
   });

@@ -15,12 +15,15 @@ import { Search } from "./search.tsx";
 import { SessionMenu } from "./session_menu.tsx";
 import { Transcript } from "./transcript.tsx";
 import { useSessionStore } from "./use_store.ts";
+import { SideButtons, type SideName, SidePanel } from "./side.tsx";
 
 export default function SessionView({ params: { id } }: { params: RouteParams }) {
   const { router } = useApp();
   const store = useSessionStore(id);
   const search = useMemo(() => new Search(router.kept("find"), router.kept("seq")), []);
   const lanes = useSignal(false);
+  const side = useSignal<SideName | undefined>(undefined);
+  const whole = useSignal(false);
   /** Messages that were sent from here. */
   const sent = useSignal(0);
   const input = useRef<HTMLTextAreaElement>(null);
@@ -65,6 +68,7 @@ export default function SessionView({ params: { id } }: { params: RouteParams })
             tone="quiet"
             onClick={() => search.show()}
           />
+          <SideButtons side={side} />
           <Button
             icon="lanes"
             aria-expanded={lanes.value}
@@ -76,7 +80,14 @@ export default function SessionView({ params: { id } }: { params: RouteParams })
         </>
       }
     >
-      <div class={lanes.value ? "session-body with-lanes" : "session-body"}>
+      <div
+        class={[
+          "session-body",
+          lanes.value && "with-lanes",
+          side.value && "with-side",
+          side.value && whole.value && "whole",
+        ].filter(Boolean).join(" ")}
+      >
         <div class="session-main">
           <Transcript store={store} search={search} sent={sent.value} />
           <PlanPanel store={store} />
@@ -85,6 +96,7 @@ export default function SessionView({ params: { id } }: { params: RouteParams })
           <Composer store={store} input={input} onSent={() => sent.value++} />
         </div>
         {lanes.value && <LanesPanel store={store} />}
+        {side.value && <SidePanel side={side} store={store} whole={whole} />}
       </div>
     </Page>
   );

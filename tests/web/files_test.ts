@@ -1,0 +1,100 @@
+/** The panel of the files of a session's directory. */
+import { assert, assertEquals } from "@std/assert";
+import { join } from "@std/path";
+import { Browser } from "../support/browser.ts";
+import { tinyPng } from "../support/media.ts";
+import { Scenario } from "../support/scripted.ts";
+import { AppPage, no_browser } from "../support/web.ts";
+import { write } from "./changes_scene.ts";
+
+Deno.test({
+  name: "the tree opens by keyboard and mouse, shows files as what they are, and finds names",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([
+      { calls: [write("src/deep/main.ts", "const answer = 42;\n")] },
+      { text: "done" },
+      { calls: [write("src/deep/main.ts", "const answer = 43;\n"), write("src/new.ts", "")] },
+      { text: "done" },
+    ]);
+    const at = (path: string) => join(it.workdir, path);
+    Deno.mkdirSync(at("docs"));
+    Deno.writeTextFileSync(
+      at("docs/guide.md"),
+      "# Guide\n\n<script>alert(1)</script>\n\n**bold** [x](javascript:alert(1))\n",
+    );
+    Deno.writeFileSync(at("dot.png"), tinyPng());
+    Deno.writeFileSync(at("data.bin"), new Uint8Array([1, 0, 2]));
+    Deno.symlinkSync("/etc", at("etc"));
+    Deno.writeTextFileSync(at("<b>\u202egnp.exe"), "<i>hostile</i>\u202e\n");
+    await it.turn("write");
+    await using browser = await Browser.launch();
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const { page } = app;
+    await page.getByRole("button", { name: "Files", exact: true }).click();
+    const tree = page.getByRole("tree", { name: "Files" });
+    const item = (name: string) => tree.getByRole("treeitem", { name, exact: true });
+    await item("src").waitFor();
+    await app.accessible("the tree");
+
+    await tree.focus();
+    const active = () =>
+      page.evaluate(`document.getElementById(
+        document.activeElement.getAttribute("aria-activedescendant"))?.textContent`);
+    await page.keyboard.press("Home");
+    assertEquals(await active(), "docs");
+    await page.keyboard.press("s");
+    assertEquals(await active(), "src");
+    await page.keyboard.press("ArrowRight");
+    await item("deep").waitFor();
+    await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("ArrowRight");
+    await item("main.ts").waitFor();
+    assertEquals(await item("main.ts").getAttribute("aria-level"), "3");
+    await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("Enter");
+    const text = page.getByRole("region", { name: "Text of src/deep/main.ts" });
+    await text.getByText("const").waitFor();
+    await text.locator(".hl-keyword").waitFor();
+    await app.focused("#file-heading");
+    await app.accessibleEverywhere("a file");
+    // What the agent writes is there by itself.
+    await it.turn("change");
+    await text.getByText("43").waitFor();
+
+    const back = page.getByRole("button", { name: "Back to the files" });
+    await back.click();
+    await item("new.ts").waitFor();
+    await item("guide.md").waitFor({ state: "detached" });
+    await item("docs").click();
+    await item("guide.md").click();
+    const drawn = page.getByRole("region", { name: "Preview of docs/guide.md" });
+    await drawn.locator("strong", { hasText: "bold" }).waitFor();
+    assertEquals(await drawn.locator("script, a").count(), 0);
+    await page.getByRole("button", { name: "As text" }).click();
+    await page.getByText("# Guide").waitFor();
+    await back.click();
+    await item("dot.png").click();
+    await page.getByRole("img", { name: "dot.png" }).waitFor();
+    await back.click();
+    await item("data.bin").click();
+    await page.getByText("This file is neither text nor an image.").waitFor();
+    await back.click();
+    await tree.getByText("link out of the directory").waitFor();
+    await item("<b>\\u{202e}gnp.exe").click();
+    await page.getByText("<i>hostile</i>\\u{202e}").waitFor();
+    await back.click();
+
+    await page.getByRole("searchbox", { name: "Find a file by name" }).fill("main deep");
+    const found = page.getByRole("list", { name: "Files found" });
+    await found.getByRole("button", { name: "main.ts" }).click();
+    await text.waitFor();
+    await app.accessible("a file that was found");
+    await page.setViewportSize({ width: 390, height: 844 });
+    await app.accessible("a file on a phone");
+    assert(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"));
+    await page.keyboard.press("Escape");
+    await app.focused('[data-side="files"]');
+    app.clean("files");
+  },
+});

@@ -232,3 +232,44 @@ Deno.test({
     app.clean("permission rules");
   },
 });
+
+Deno.test({
+  name: "settings are found by their words, and what is wrong is shown whatever is searched for",
+  ignore: no_browser,
+  async fn() {
+    await using place = new Place();
+    const daemon = await place.serve();
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, daemon, "/settings");
+    const { page } = app;
+    const shown = () => page.getByRole("heading", { level: 2 }).allTextContents();
+    const all = await shown();
+    const search = page.getByLabel("Search settings");
+    await search.fill("budget dollars");
+    await page.getByRole("heading", { name: "Appearance" }).waitFor({ state: "hidden" });
+    assertEquals(await shown(), ["Sessions"]);
+    assertEquals(await page.locator(".settings-grid .field:visible").count(), 2);
+    await page.getByLabel("Session budget in dollars").fill("none");
+
+    // A part that is no setting of the file, by a word of what it does.
+    await search.fill("theme");
+    await page.getByRole("heading", { name: "Appearance" }).waitFor();
+    assertEquals(await shown(), ["Appearance"]);
+    await page.getByRole("button", { name: "Save 1 change" }).click();
+    await page.locator("[aria-invalid]:focus").waitFor();
+    assertEquals(await shown(), ["Appearance", "Sessions"]);
+
+    await search.fill("nothing is called so");
+    await page.getByText("No setting is called so").waitFor();
+    await app.accessible("no setting found");
+    // The search is kept for the way back, as in lists.
+    await page.getByRole("link", { name: "Cost" }).click();
+    await page.getByRole("heading", { name: "Cost" }).waitFor();
+    await page.goBack();
+    await page.getByText("No setting is called so").waitFor();
+    await page.getByLabel("Search settings").fill("");
+    await page.getByRole("heading", { name: "Sessions" }).waitFor();
+    assertEquals(await shown(), all);
+    app.clean("settings that were searched");
+  },
+});

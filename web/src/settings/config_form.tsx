@@ -4,18 +4,27 @@ import { useApp } from "../app.ts";
 import { type Result, RpcError } from "../rpc/api.ts";
 import { Button } from "../ui/button.tsx";
 import { useSubmit } from "../ui/use_submit.ts";
-import { changesOf, type Config, GROUPS, inputsOf } from "./fields.ts";
+import {
+  changesOf,
+  type Config,
+  fieldsFor,
+  GROUPS,
+  inputsOf,
+  type SettingField,
+} from "./fields.ts";
 import { SettingInput } from "./setting_input.tsx";
 
 interface ConfigFormProps {
   config: Config;
   info: Result<"daemon.info">;
+  /** What the settings that are shown are searched for. */
+  filter: string;
   /** Asks for both again. */
   onSaved(): Promise<void>;
 }
 
 /** The settings of daemon.toml. What is typed stays, also where the file is changed meanwhile. */
-export function ConfigForm({ config, info, onSaved }: ConfigFormProps) {
+export function ConfigForm({ config, info, filter, onSaved }: ConfigFormProps) {
   const { client, announcer } = useApp();
   const before = inputsOf(config);
   /** What was typed and is not saved. */
@@ -25,6 +34,10 @@ export function ConfigForm({ config, info, onSaved }: ConfigFormProps) {
   const inputs = { ...before, ...drafts.value };
   const changes = changesOf(before, inputs);
   const changed = Object.keys(changes).length;
+  const found = fieldsFor(filter);
+  // What is wrong with a setting is seen whatever was searched for.
+  const shows = ({ key }: SettingField) => found.has(key) || key in faults.value;
+  const none = changed === 0 && !GROUPS.some(({ fields }) => fields.some(shows));
 
   const { busy, error, submit } = useSubmit(async () => {
     if (changed === 0) return announcer.say("No changes");
@@ -61,10 +74,15 @@ export function ConfigForm({ config, info, onSaved }: ConfigFormProps) {
       onSubmit={submit}
     >
       {GROUPS.map(({ name, title, fields }) => (
-        <section key={name} class="panel" aria-labelledby={`settings-${name}`}>
+        <section
+          key={name}
+          class="panel"
+          aria-labelledby={`settings-${name}`}
+          hidden={!fields.some(shows)}
+        >
           <h2 id={`settings-${name}`}>{title}</h2>
           <div class="settings-grid">
-            {fields.map((field) => (
+            {fields.filter(shows).map((field) => (
               <SettingInput
                 key={field.key}
                 field={field}
@@ -79,7 +97,7 @@ export function ConfigForm({ config, info, onSaved }: ConfigFormProps) {
         </section>
       ))}
       {error.value && <p class="form-error" role="alert">{error}</p>}
-      <footer class="settings-foot">
+      <footer class="settings-foot" hidden={none}>
         <p class="hint clip" title={config.path}>{config.path}</p>
         <Button onClick={discard}>Discard</Button>
         <Button type="submit" tone="primary" aria-busy={busy.value}>

@@ -1,6 +1,7 @@
 /** The settings of daemon.toml as a form has them. */
 import type { Params, Result } from "../rpc/api.ts";
 import { APPROVALS } from "../sessions/approval.ts";
+import { hasWords } from "../ui/search_box.tsx";
 
 export type Config = Result<"daemon.get_config">;
 export type SettingKey = keyof Config["settings"];
@@ -205,4 +206,18 @@ function valueOf({ kind }: SettingField, text: string): Value {
   if (kind === "choice" && (text === "true" || text === "false")) return text === "true";
   if (kind === "number" && Number.isFinite(Number(text))) return Number(text);
   return text;
+}
+
+/**
+ * The settings that a search finds, by the words of their groups, labels, hints and choices and by
+ * their names in the file.
+ */
+export function fieldsFor(query: string): Set<SettingKey> {
+  return new Set(
+    GROUPS.flatMap(({ title, fields }) =>
+      fields.filter(({ key, label, hint = "", choices = {} }) =>
+        hasWords(query, [title, key, label, hint, ...Object.values(choices)])
+      ).map(({ key }) => key)
+    ),
+  );
 }

@@ -51,62 +51,64 @@ export function NewSession({ info }: { info: Result<"daemon.info"> | undefined }
     if (started) choose({ text: "", workdir });
   };
   return (
-    <div class="composer new-session">
-      <label class="visually-hidden" for="new-session">New session</label>
-      <textarea
-        ref={box}
-        id="new-session"
-        dir="auto"
-        rows={Math.min(12, Math.max(3, text.split("\n").length))}
-        placeholder="What should the agent do?"
-        enterkeyhint={enter_sends.value ? "send" : "enter"}
-        value={text}
-        onInput={({ currentTarget }) => choose({ text: currentTarget.value })}
-        onKeyDown={(event) => {
-          if (!isSend(event, enter_sends.value)) return;
-          event.preventDefault();
-          start();
-        }}
-      />
-      <div class="composer-foot">
-        <Picker
-          label="Directory"
-          text={workdir === undefined ? "Choose a directory" : nameOf(workdir)}
-          title={workdir}
-          icon="folder"
-          placeholder="Type a name, or a path from /"
-          options={(query) =>
-            directoriesFor(
-              query,
-              recent,
-              (path, hidden) => client.ask("daemon.list_dirs", { path, hidden }),
-            )}
-          opened={asked.value}
-          onPick={(workdir) => {
-            choose({ workdir });
-            box.current!.focus();
+    <div class="composer-frame">
+      <div class="composer new-session">
+        <label class="visually-hidden" for="new-session">New session</label>
+        <textarea
+          ref={box}
+          id="new-session"
+          dir="auto"
+          rows={Math.min(12, Math.max(3, text.split("\n").length))}
+          placeholder="What should the agent do?"
+          enterkeyhint={enter_sends.value ? "send" : "enter"}
+          value={text}
+          onInput={({ currentTarget }) => choose({ text: currentTarget.value })}
+          onKeyDown={(event) => {
+            if (!isSend(event, enter_sends.value)) return;
+            event.preventDefault();
+            start();
           }}
         />
-        <ModelPicker info={info} model={model} />
-        <select
-          class="composer-mode"
-          aria-label="Approvals"
-          value={approval}
-          onChange={({ currentTarget }) => choose({ approval: currentTarget.value as Approval })}
-        >
-          {Object.entries(APPROVAL_WORDS).map(([it, text]) => (
-            <option key={it} value={it}>{text}</option>
-          ))}
-        </select>
-        <Button
-          tone="primary"
-          icon="send"
-          onClick={start}
-          disabled={text.trim() === ""}
-          aria-busy={busy.value}
-        >
-          Start
-        </Button>
+        <div class="composer-foot">
+          <Picker
+            label="Directory"
+            text={workdir === undefined ? "Choose a directory" : nameOf(workdir)}
+            title={workdir}
+            icon="folder"
+            placeholder="Type a name, or a path from /"
+            options={(query) =>
+              directoriesFor(
+                query,
+                recent,
+                (path, hidden) => client.ask("daemon.list_dirs", { path, hidden }),
+              )}
+            opened={asked.value}
+            onPick={(workdir) => {
+              choose({ workdir });
+              box.current!.focus();
+            }}
+          />
+          <ModelPicker info={info} model={model} />
+          <select
+            class="composer-chip"
+            aria-label="Approvals"
+            value={approval}
+            onChange={({ currentTarget }) => choose({ approval: currentTarget.value as Approval })}
+          >
+            {Object.entries(APPROVAL_WORDS).map(([it, text]) => (
+              <option key={it} value={it}>{text}</option>
+            ))}
+          </select>
+          <Button
+            tone="primary"
+            icon="send"
+            onClick={start}
+            disabled={text.trim() === ""}
+            aria-busy={busy.value}
+          >
+            Start
+          </Button>
+        </div>
       </div>
     </div>
   );

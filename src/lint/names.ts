@@ -291,11 +291,26 @@ function inPattern(
     case "ObjectPattern":
       return first(node.properties, (property) => {
         if (property.type !== "Property") return inPattern(property, name, keys);
-        const key = property.computed ? staticText(property.key) : keyOf(property.key);
-        return inPattern(property.value, name, keys && key && [...keys, key]);
+        const found = inPattern(property.value, name, []);
+        if (found === undefined) return undefined;
+        const key = property.computed ? computedKey(property.key) : keyOf(property.key);
+        return { keys: keys && key && found.keys && [...keys, key, ...found.keys] };
       });
     default:
       return undefined;
+  }
+}
+
+/** The keys whose text is being looked for: `{ [a]: b, [b]: a }` would never come to an end. */
+const computing = new Set<Node>();
+
+function computedKey(key: Node): Text | undefined {
+  if (computing.has(key)) return undefined;
+  computing.add(key);
+  try {
+    return staticText(key);
+  } finally {
+    computing.delete(key);
   }
 }
 

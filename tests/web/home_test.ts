@@ -228,3 +228,79 @@ Deno.test({
     app.clean("search");
   },
 });
+
+Deno.test({
+  name: "events elsewhere do not change where a session will work, and a bad command leaves none",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([{ text: "one" }], { start: { title: "Alpha" } });
+    const beta = await it.client.session({
+      workdir: it.place.mkdir("other"),
+      title: "Beta",
+      model: it.model,
+    });
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon);
+    const { page } = app;
+    const box = page.getByRole("textbox", BOX);
+    await page.getByRole("button", { name: "Directory: other" }).waitFor();
+    await box.fill("/nosuch do it");
+    await it.turn("go");
+    await until(
+      async () =>
+        (await page.locator(".session-table .row-link").first().textContent()) === "Alpha",
+      "the order after the event",
+    );
+    await page.getByRole("button", { name: "Directory: other" }).waitFor();
+    await box.press("Enter");
+    await page.getByRole("alert").getByText("nosuch").waitFor();
+    assertEquals(await box.inputValue(), "/nosuch do it");
+    const { sessions } = await it.client.rpc.call("session.list", { include_ended: true });
+    assertEquals(
+      sessions.map(({ id }: { id: string }) => id).sort(),
+      [it.session_id, beta].sort(),
+    );
+  },
+});
+
+Deno.test({
+  name: "a tab that changes a choice leaves what another one has written",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([]);
+    await using browser = await shared.profile();
+    const one = await AppPage.open(browser, it.daemon);
+    const other = await AppPage.open(browser, it.daemon);
+    await one.page.getByRole("textbox", BOX).fill("a long thought");
+    await other.page.getByLabel("Approvals").selectOption("auto");
+    await one.page.reload();
+    await one.connected();
+    assertEquals(await one.page.getByRole("textbox", BOX).inputValue(), "a long thought");
+    assertEquals(await one.page.getByLabel("Approvals").inputValue(), "auto");
+  },
+});
+
+Deno.test({
+  name: "the Enter that ends a composition of an input method starts nothing",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([]);
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon);
+    const { page } = app;
+    const box = page.getByRole("textbox", BOX);
+    await page.getByRole("button", { name: /^Directory: project/ }).waitFor();
+    await box.fill("にほん");
+    // As Chromium tells it, and as Safari does.
+    for (const more of ["isComposing: true", "keyCode: 229"]) {
+      await page.evaluate(
+        `document.getElementById("new-session").dispatchEvent(new KeyboardEvent("keydown", ` +
+          `{ key: "Enter", bubbles: true, cancelable: true, ${more} }))`,
+      );
+    }
+    const { sessions } = await it.client.rpc.call("session.list", {});
+    assertEquals([sessions.length, await box.inputValue()], [1, "にほん"]);
+    await box.press("Enter");
+    await page.waitForURL("**/sessions/*");
+  },
+});

@@ -71,3 +71,54 @@ Deno.test({
     app.clean("the palette");
   },
 });
+
+Deno.test({
+  name: "what is chosen stays so when a turn ends: Enter never runs its neighbour",
+  ignore: no_browser,
+  async fn() {
+    const write = { name: "write_file", args: { path: "a.txt", content: "new\n" } };
+    const wait = { name: "run_command", args: { command: "sleep 60" } };
+    await using it = await Scenario.begin(
+      [{ calls: [write] }, { text: "Written." }, { calls: [wait] }, { text: "Late." }],
+      { start: { title: "Here" } },
+    );
+    await it.turn("write it");
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const { page } = app;
+    await it.send("and wait");
+    await page.locator(".recent a", { hasText: "Here" }).locator(".dot.working").waitFor();
+    await page.keyboard.press("Control+k");
+    await app.focused("dialog input");
+    await page.keyboard.type("turn");
+    await page.getByRole("option", { name: /^Stop/, selected: true }).waitFor();
+    await it.call("session.cancel");
+    await page.getByRole("option", { name: /^Stop/ }).waitFor({ state: "detached" });
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog").waitFor();
+    assertEquals(await page.locator(".palette [aria-selected=true]").count(), 0);
+    assertEquals(Deno.readTextFileSync(`${it.workdir}/a.txt`), "new\n");
+    // The arrows choose again.
+    await page.keyboard.press("ArrowDown");
+    await page.getByRole("option", { name: /^Rewind/, selected: true }).waitFor();
+  },
+});
+
+Deno.test({
+  name: "a key that is typed into the form of a verb is not shown",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([]);
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon);
+    const { page } = app;
+    await page.keyboard.press("Control+k");
+    await app.focused("dialog input");
+    await page.keyboard.type("models.save_key");
+    await page.getByRole("option", { name: /^models\.save_key/, selected: true }).waitFor();
+    await page.keyboard.press("Enter");
+    assertEquals(await page.getByLabel("Key", { exact: true }).getAttribute("type"), "password");
+    assertEquals(await page.getByLabel("Provider").getAttribute("type"), "text");
+    await app.accessible("the form of a verb with a secret");
+  },
+});

@@ -38,7 +38,10 @@ export const savedKeySchema = () =>
 export const newKeySchema = () =>
   z.object({
     provider: z.string().min(1),
-    key: z.string().min(1).describe("Never returned, logged or written to a journal"),
+    key: z.string().min(1).meta({
+      description: "Never returned, logged or written to a journal",
+      writeOnly: true,
+    }),
     test: z.boolean().default(true)
       .describe("Whether to ask the provider first; a key that it refuses is not saved"),
   });

@@ -164,7 +164,7 @@ function KeyCard({ providers, onSaved, onModel }: KeyProps) {
       const params = { provider: provider.value, key: key.value, test };
       saved.value = await client.call("models.save_key", params);
       key.value = "";
-      announcer.say(`The key of ${nameOf(provider.value)} is saved.`);
+      announcer.say(`The key of ${nameOf(params.provider)} is saved.`);
       await onSaved();
     } catch (error) {
       problem.value = explain(error);

@@ -7,6 +7,7 @@ import { type App, useApp } from "../app.ts";
 import { matchPath } from "../router.ts";
 import { explain, type Result } from "../rpc/api.ts";
 import { ROUTES } from "../routes.tsx";
+import { isComposed } from "../ui/composed.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { Icon, type IconName } from "../ui/icon.tsx";
 import { hasWords } from "../ui/search_box.tsx";
@@ -212,7 +213,8 @@ interface SearchProps {
 /** A combobox: the focus stays in the box, the arrows move through what is found. */
 function Search({ sections, label }: SearchProps) {
   const query = useSignal("");
-  const at = useSignal(0);
+  /** The key of what is chosen; undefined for the first one. */
+  const at = useSignal<string | undefined>(undefined);
   const id = useId();
   const list = useRef<HTMLDivElement>(null);
   const box = useRef<HTMLInputElement>(null);
@@ -225,7 +227,14 @@ function Search({ sections, label }: SearchProps) {
     ).slice(0, SHOWN),
   })).filter(({ entries }) => entries.length > 0);
   const found = shown.flatMap(({ entries }) => entries);
-  const chosen = Math.min(at.value, found.length - 1);
+  // What has gone leaves nothing chosen: Enter must not run its neighbour.
+  const chosen = at.value === undefined
+    ? Math.min(0, found.length - 1)
+    : found.findIndex(({ key }) => key === at.value);
+  useEffect(() => {
+    // Also what is first stays chosen when something else comes or goes.
+    at.value ??= found[0]?.key;
+  }, [query.value, found.length]);
   useEffect(() => {
     const options = list.current!.querySelectorAll("[role=option]");
     // With its heading, where it is the first.
@@ -236,8 +245,8 @@ function Search({ sections, label }: SearchProps) {
     const moves: Record<string, number> = { ArrowDown: chosen + 1, ArrowUp: chosen - 1 };
     if (event.key in moves) {
       event.preventDefault();
-      at.value = Math.max(0, Math.min(moves[event.key], found.length - 1));
-    } else if (event.key === "Enter" && !event.isComposing) {
+      at.value = found[Math.max(0, Math.min(moves[event.key], found.length - 1))]?.key;
+    } else if (event.key === "Enter" && !isComposed(event)) {
       event.preventDefault();
       found[chosen]?.run();
     }
@@ -255,13 +264,13 @@ function Search({ sections, label }: SearchProps) {
           aria-expanded="true"
           aria-controls={id}
           aria-autocomplete="list"
-          aria-activedescendant={found.length > 0 ? `${id}-${chosen}` : undefined}
+          aria-activedescendant={chosen >= 0 ? `${id}-${chosen}` : undefined}
           placeholder={label}
           spellcheck={false}
           value={query}
           onInput={({ currentTarget }) => {
             query.value = currentTarget.value;
-            at.value = 0;
+            at.value = undefined;
           }}
           onKeyDown={onKeyDown}
         />

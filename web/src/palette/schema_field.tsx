@@ -13,7 +13,7 @@ interface SchemaFieldProps {
 /** The control for a field of a form that is made from a schema. */
 export function SchemaField({ field, value, onChange }: SchemaFieldProps) {
   const { sessions } = useApp();
-  const { name, kind, required, description, choices } = field;
+  const { name, kind, required, description, choices, secret } = field;
   const fallback = field.default === undefined ? "" : String(field.default);
   return (
     <Field label={wordsOf(name)} hint={description} optional={!required}>
@@ -50,6 +50,7 @@ export function SchemaField({ field, value, onChange }: SchemaFieldProps) {
           <>
             <input
               {...common}
+              type={secret ? "password" : "text"}
               class="mono"
               inputMode={kind === "number" ? "decimal" : undefined}
               placeholder={fallback}

@@ -6,6 +6,8 @@ export interface JsonSchema {
   enum?: unknown[];
   items?: JsonSchema;
   description?: string;
+  /** It is a secret. */
+  writeOnly?: boolean;
   default?: unknown;
   properties?: Record<string, JsonSchema>;
   required?: string[];
@@ -22,6 +24,7 @@ export interface FormField {
   /** Of a choice. */
   choices: string[];
   default?: unknown;
+  secret?: boolean;
 }
 
 /** Names that mean more to a person as other words. */
@@ -63,6 +66,7 @@ export function fieldsOf({ properties = {}, required = [] }: JsonSchema): FormFi
       description: schema.description,
       choices: (schema.enum ?? []).map(String),
       default: schema.default,
+      secret: schema.writeOnly,
     }))
     .sort((a, b) => Number(b.required) - Number(a.required));
 }

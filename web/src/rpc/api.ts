@@ -68,6 +68,13 @@ export class RpcError extends Error {
 /** The message of whatever was thrown, with what to do about it. */
 export function explain(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
-  const hint = error instanceof RpcError && error.hint ? `. ${error.hint}.` : "";
-  return `${message}${hint}`.replaceAll("`", "");
+  const hint = error instanceof RpcError ? error.hint ?? "" : "";
+  return (hint === "" ? message : `${message}. ${sentence(hint)}`).replaceAll("`", "");
+}
+
+/** With the capital that follows a full stop; what is written as code keeps its letters. */
+function sentence(text: string): string {
+  const word = /^\p{Ll}+(?=[\s,;:.]|$)/u.test(text);
+  const begun = word && !/^svc\b/.test(text) ? text[0].toUpperCase() + text.slice(1) : text;
+  return /[.!?]$/.test(begun) ? begun : `${begun}.`;
 }

@@ -1,5 +1,6 @@
 /** Which key sends a message: Enter, or Ctrl+Enter where Enter begins a new line. */
 import { signal } from "@preact/signals";
+import { isComposed } from "../ui/composed.ts";
 
 export const APPLE = /Mac|iPhone|iPad/.test(navigator.userAgent);
 
@@ -21,11 +22,9 @@ function stored(): boolean | undefined {
 }
 
 /** Reports whether a key sends. Ctrl+Enter always does; Enter that ends a composition never does. */
-export function isSend(
-  { key, shiftKey, ctrlKey, metaKey, altKey, isComposing }: KeyboardEvent,
-  with_enter: boolean,
-): boolean {
-  if (key !== "Enter" || isComposing) return false;
+export function isSend(event: KeyboardEvent, with_enter: boolean): boolean {
+  const { key, shiftKey, ctrlKey, metaKey, altKey } = event;
+  if (key !== "Enter" || isComposed(event)) return false;
   return ctrlKey || metaKey || with_enter && !shiftKey && !altKey;
 }
 

@@ -23,7 +23,10 @@ export function NewSession({ info }: { info: Result<"daemon.info"> | undefined }
   const asked = useSignal(0);
   const { text, model, approval, workdir: chosen } = new_session.value;
   const recent = recentDirectories(sessions.items.value ?? []);
-  const workdir = chosen ?? recent[0];
+  // Another session's event must not change under somebody's hands where theirs will work.
+  const first = useRef(recent[0]);
+  first.current ??= recent[0];
+  const workdir = chosen ?? first.current;
   useEffect(() => {
     if (composing.value > 0) box.current!.focus();
   }, [composing.value]);
@@ -35,7 +38,7 @@ export function NewSession({ info }: { info: Result<"daemon.info"> | undefined }
       return;
     }
     busy.value = true;
-    const started = await app.attempt(async () => {
+    await app.attempt(async () => {
       const command = message.startsWith("/");
       const { session_id } = await client.call("session.start", {
         workdir,
@@ -43,12 +46,14 @@ export function NewSession({ info }: { info: Result<"daemon.info"> | undefined }
         ...(model && { model }),
         ...(!command && { prompt: text }),
       });
-      if (command) await runCommand(message, session_id, app);
+      if (command) await runFirst(message, session_id, app);
+      // What was written meanwhile is for another one.
+      const written = new_session.peek().text;
+      choose({ text: written === text ? "" : written, workdir });
       router.go(`/sessions/${session_id}`);
       sessions.refresh();
     });
     busy.value = false;
-    if (started) choose({ text: "", workdir });
   };
   return (
     <div class="composer-frame">
@@ -112,6 +117,16 @@ export function NewSession({ info }: { info: Result<"daemon.info"> | undefined }
       </div>
     </div>
   );
+}
+
+/** As `runCommand`; where it fails, nothing is left of the session, and the line stays in the box. */
+async function runFirst(line: string, session_id: string, app: App): Promise<void> {
+  try {
+    await runCommand(line, session_id, app);
+  } catch (error) {
+    await app.client.call("session.delete", { session_id }).catch(() => {});
+    throw error;
+  }
 }
 
 /** A line that begins with a slash is a command of the new session, not a message to the model. */

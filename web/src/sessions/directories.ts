@@ -8,6 +8,9 @@ type Listing = Result<"daemon.list_dirs">;
 
 /** The most that are offered at once. */
 const OFFERED = 100;
+/** A path, up to its last separator and after it. Elsewhere than on Windows a name may have `\`. */
+const POSIX = /^(\/(?:.*\/)?)([^/]*)$/s;
+const WINDOWS = /^([A-Za-z]:[\\/](?:.*[\\/])?)([^\\/]*)$/s;
 
 /**
  * Offers recent directories, then those of the machine. A path is completed as in a shell: what is
@@ -22,7 +25,7 @@ export async function directoriesFor(
   list: (path?: string, hidden?: boolean) => Promise<Listing>,
 ): Promise<Option[]> {
   const typed = query.trim();
-  const [, above, begin] = /^((?:\/|[A-Za-z]:[\\/])(?:.*[\\/])?)([^\\/]*)$/s.exec(typed) ?? [];
+  const [, above, begin] = (typed.startsWith("/") ? POSIX : WINDOWS).exec(typed) ?? [];
   if (above === undefined) {
     const known = recent.filter((path) => hasWords(typed, [path])).map((path) =>
       directory(path, "folder")
@@ -52,6 +55,6 @@ function inside(directories: Listing["directories"]): Option[] {
     value: path,
     label: name,
     icon: repository ? "repository" : "folder",
-    goes_on: path + (path.includes("\\") ? "\\" : "/"),
+    goes_on: path + (path.startsWith("/") ? "/" : "\\"),
   }));
 }

@@ -56,5 +56,5 @@ export function recentDirectories(items: readonly SessionItem[]): string[] {
 
 /** The last name in a path. */
 export function nameOf(path: string): string {
-  return path.split(/[/\\]/).findLast((name) => name !== "") ?? path;
+  return path.split(path.startsWith("/") ? "/" : /[/\\]/).findLast((name) => name !== "") ?? path;
 }

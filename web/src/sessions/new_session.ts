@@ -1,5 +1,5 @@
 /** What somebody has written and chosen for a session that is not started; this browser keeps it. */
-import { effect, signal } from "@preact/signals";
+import { signal } from "@preact/signals";
 import { type Approval, APPROVALS } from "./approval.ts";
 
 const STORED = "svc.new";
@@ -16,18 +16,14 @@ interface Choices {
 /** The same for all views of this page. */
 export const new_session = signal<Choices>(read());
 
-effect(() => {
-  const choices = JSON.stringify(new_session.value);
+/** Changes some of it. What another tab keeps of the rest stays. */
+export function choose(changes: Partial<Choices>): void {
+  new_session.value = { ...new_session.peek(), ...changes };
   try {
-    localStorage.setItem(STORED, choices);
+    localStorage.setItem(STORED, JSON.stringify({ ...read(), ...changes }));
   } catch {
     // It lasts as long as the page.
   }
-});
-
-/** Changes some of it. */
-export function choose(changes: Partial<Choices>): void {
-  new_session.value = { ...new_session.peek(), ...changes };
 }
 
 function read(): Choices {

@@ -1,7 +1,7 @@
 /** What was said in all sessions, as it is searched for. */
 import "../main.tsx";
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { useApp } from "../app.ts";
 import { explain, type Result } from "../rpc/api.ts";
 import { Button } from "../ui/button.tsx";
@@ -41,8 +41,12 @@ export default function Said({ query }: { query: string }) {
       clearTimeout(timer);
     };
   }, [query]);
+  const asked = useRef(query);
+  asked.current = query;
   const more = async () => {
     const { results, next_cursor } = await ask(next.value);
+    // Of words that are no longer looked for.
+    if (asked.current !== query) return;
     found.value = [...found.value!, ...results];
     next.value = next_cursor;
   };

@@ -33,14 +33,19 @@ export class Seen {
     return activity !== "working" && last_event_at > (at[id] ?? since);
   }
 
-  /** Notes that a session is looked at now. */
-  look(id: string): void {
+  /**
+   * Notes that a session is looked at now.
+   *
+   * @param last_event_at by the daemon's clock, which may be ahead of this machine's
+   */
+  look(id: string, last_event_at = ""): void {
     const { since, at } = this.#kept.peek();
     const others = Object.entries(at).filter(([it]) => it !== id).slice(1 - SEEN_MAX);
     const oldest = others.length === SEEN_MAX - 1 ? others[0][1] : since;
+    const now = new Date().toISOString();
     const kept = {
       since: oldest > since ? oldest : since,
-      at: { ...Object.fromEntries(others), [id]: new Date().toISOString() },
+      at: { ...Object.fromEntries(others), [id]: last_event_at > now ? last_event_at : now },
     };
     this.#kept.value = kept;
     try {
@@ -67,7 +72,7 @@ export function useSeen(): void {
   const id = router.path.value.match(/^\/sessions\/([^/]+)/)?.[1];
   const changed = sessions.items.value?.find((it) => it.id === id)?.last_event_at;
   const look = () => {
-    if (id !== undefined && document.visibilityState === "visible") seen.look(id);
+    if (id !== undefined && document.visibilityState === "visible") seen.look(id, changed);
   };
   useEffect(look, [id, changed]);
   useEffect(() => {

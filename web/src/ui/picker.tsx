@@ -1,6 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useId, useLayoutEffect, useRef } from "preact/hooks";
 import { explain } from "../rpc/api.ts";
+import { isComposed } from "./composed.ts";
 import { Icon, type IconName } from "./icon.tsx";
 import { usePopover } from "./use_popover.ts";
 
@@ -127,7 +128,7 @@ function Choices({ label, placeholder, options, version, onPick }: PickerProps) 
     box.current!.focus();
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    if (event.isComposing) return;
+    if (isComposed(event)) return;
     const them = found.value ?? [];
     const to = { ArrowDown: chosen + 1, ArrowUp: chosen - 1 }[event.key];
     const goes_on = them[chosen]?.goes_on;

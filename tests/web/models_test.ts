@@ -163,3 +163,37 @@ Deno.test({
     await local.close();
   },
 });
+
+Deno.test({
+  name: "on a phone the first page has targets for fingers, and boxes that need no zoom",
+  ignore: no_browser,
+  async fn() {
+    await using place = new Place();
+    const daemon = await place.serve();
+    await using browser = await shared.profile();
+    const { page } = await AppPage.open(browser, daemon);
+    const card = page.getByRole("region", { name: "API key" });
+    await card.waitFor();
+    await page.getByRole("button", { name: /^Directory/ }).click();
+    await page.locator(".picker-panel input").waitFor();
+    for (const width of [390, 320]) {
+      await page.setViewportSize({ width, height: 844 });
+      const wrong = await page.evaluate(() => {
+        // deno-lint-ignore no-explicit-any -- the page's globals, of which Deno has no types
+        const { document, getComputedStyle } = globalThis as any;
+        const selector = "main :is(button, select, input, textarea, .check, [role=option])";
+        // deno-lint-ignore no-explicit-any -- elements
+        return [...document.querySelectorAll(selector)].filter((it: any) => {
+          const { width, height } = (it.closest(".check") ?? it).getBoundingClientRect();
+          const size = parseFloat(getComputedStyle(it).fontSize);
+          const typed = it.matches("select, textarea, input:not([type=checkbox])");
+          return height > 0 && (height < 44 || width < 44 || typed && size < 16);
+          // deno-lint-ignore no-explicit-any -- elements
+        }).map((it: any) => it.outerHTML.slice(0, 200));
+      });
+      assertEquals([width, wrong], [width, []]);
+      const scrolls = "document.documentElement.scrollWidth > innerWidth";
+      assertEquals(await page.evaluate(scrolls), false);
+    }
+  },
+});

@@ -9,7 +9,7 @@ import type { SessionStore } from "../session/store.ts";
 import { Button } from "../ui/button.tsx";
 import { Empty, Failed, Pending } from "../ui/states.tsx";
 import { useMedia, WIDE } from "../ui/use_media.ts";
-import { Comments, commentsText, rangeText } from "./comments.ts";
+import { Comments, commentsText, messageIdOf, rangeText } from "./comments.ts";
 import { CommitDialog, MergeDialog } from "./commit.tsx";
 import { chooseEditor, editor, EDITORS } from "./editors.ts";
 import { ChangeList, Counts } from "./list.tsx";
@@ -32,6 +32,7 @@ export default function ChangesPanel({ store, whole, onClose }: ChangesPanelProp
   const scope = useSignal<Scope>("session");
   const repository = useSignal<Repository | undefined>(undefined);
   const comments = useMemo(() => new Comments(store.id), [store.id]);
+  useEffect(() => comments.follow(), [comments]);
   useEffect(() => {
     const ask = client.ask("repository.changes", { session_id: store.id });
     // Without git there is nothing to commit.
@@ -120,8 +121,13 @@ function Scoped({ scope, store, comments, repository }: ScopedProps) {
     storeSplit(split.value);
   };
   const send = async () => {
-    const sent = comments.all.peek();
-    await client.call("session.send", { session_id: store.id, text: commentsText(sent) });
+    const sent = comments.refresh();
+    if (sent.length === 0) return;
+    await client.call("session.send", {
+      session_id: store.id,
+      text: commentsText(sent),
+      client_message_id: messageIdOf(sent),
+    });
     comments.remove(sent.map(({ id }) => id));
     announcer.say("Comments sent");
   };

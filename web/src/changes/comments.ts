@@ -1,5 +1,6 @@
 /** Comments on lines, kept in the browser until they are sent. */
 import { signal } from "@preact/signals";
+import { keep, kept } from "./kept.ts";
 
 /** Lines of a file: as they are now, or as they were before. */
 export interface LineRange {
@@ -29,13 +30,6 @@ export class Comments {
     this.refresh();
   }
 
-  /** Follows what other tabs of the session write. @returns what ends it */
-  follow(): () => void {
-    const onStorage = ({ key }: StorageEvent) => key === this.#key && this.refresh();
-    addEventListener("storage", onStorage);
-    return () => removeEventListener("storage", onStorage);
-  }
-
   add(comment: Omit<LineComment, "id">): void {
     this.#keep([...this.refresh(), { ...comment, id: crypto.randomUUID() }]);
   }
@@ -50,32 +44,14 @@ export class Comments {
 
   /** Reads them again: another tab may have written or sent some. */
   refresh(): readonly LineComment[] {
-    const stored = this.#stored();
-    if (stored !== undefined) this.all.value = stored;
+    const stored = this.#is_lost ? undefined : kept(this.#key);
+    if (stored !== undefined) this.all.value = JSON.parse(stored);
     return this.all.peek();
   }
 
   #keep(all: readonly LineComment[]): void {
     this.all.value = all;
-    try {
-      if (all.length === 0) localStorage.removeItem(this.#key);
-      else localStorage.setItem(this.#key, JSON.stringify(all));
-      this.#is_lost = false;
-    } catch {
-      // They then last until the page closes.
-      this.#is_lost = true;
-    }
-  }
-
-  /** @returns undefined where nothing can be kept */
-  #stored(): LineComment[] | undefined {
-    if (this.#is_lost) return undefined;
-    try {
-      const all: unknown = JSON.parse(localStorage.getItem(this.#key) ?? "[]");
-      return Array.isArray(all) ? all : [];
-    } catch {
-      return undefined;
-    }
+    this.#is_lost = !keep(this.#key, JSON.stringify(all));
   }
 }
 
@@ -116,6 +92,5 @@ function longest(text: string): number {
 
 /** The same for the same comments, so that two tabs, or a second try, send them once. */
 export function messageIdOf(comments: readonly LineComment[]): string {
-  const ids = comments.map(({ id }) => id).sort();
-  return `comments ${ids.length} ${ids[0]} ${ids.at(-1)} ${commentsText(comments).length}`;
+  return `comments ${comments[0].id} ${comments.at(-1)!.id} ${commentsText(comments).length}`;
 }

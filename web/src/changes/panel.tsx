@@ -12,6 +12,7 @@ import { useMedia, WIDE } from "../ui/use_media.ts";
 import { Comments, commentsText, messageIdOf, rangeText } from "./comments.ts";
 import { CommitDialog, MergeDialog } from "./commit.tsx";
 import { chooseEditor, editor, EDITORS } from "./editors.ts";
+import { keep, kept } from "./kept.ts";
 import { ChangeList, Counts } from "./list.tsx";
 import { ChangesModel, type FileModel, type Scope } from "./model.ts";
 import type { Writing } from "./rows.ts";
@@ -32,7 +33,6 @@ export default function ChangesPanel({ store, whole, onClose }: ChangesPanelProp
   const scope = useSignal<Scope>("session");
   const repository = useSignal<Repository | undefined>(undefined);
   const comments = useMemo(() => new Comments(store.id), [store.id]);
-  useEffect(() => comments.follow(), [comments]);
   useEffect(() => {
     const ask = client.ask("repository.changes", { session_id: store.id });
     // Without git there is nothing to commit.
@@ -89,7 +89,7 @@ function Scoped({ scope, store, comments, repository }: ScopedProps) {
   const { client, announcer } = useApp();
   const [model] = useState(() => new ChangesModel(client, store.id, scope));
   const wide = useMedia(WIDE);
-  const split = useSignal(storedSplit());
+  const split = useSignal(kept(STORED) === "true");
   const writing = useSignal<Writing | undefined>(undefined);
   const goto = useSignal<string | undefined>(undefined);
   /** What is undone: a file, or with null all of the turn. */
@@ -118,7 +118,7 @@ function Scoped({ scope, store, comments, repository }: ScopedProps) {
   const all = comments.all.value;
   const choose = () => {
     split.value = !split.value;
-    storeSplit(split.value);
+    keep(STORED, String(split.value));
   };
   const send = async () => {
     const sent = comments.refresh();
@@ -302,19 +302,3 @@ const NOTHING: Record<Scope, string> = {
 };
 
 const STORED = "svc.side_by_side";
-
-function storedSplit(): boolean {
-  try {
-    return localStorage.getItem(STORED) === "true";
-  } catch {
-    return false;
-  }
-}
-
-function storeSplit(split: boolean): void {
-  try {
-    localStorage.setItem(STORED, String(split));
-  } catch {
-    // The choice then lasts until the panel closes.
-  }
-}

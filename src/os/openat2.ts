@@ -328,8 +328,7 @@ export class Kernel implements Disposable {
   }
 
   /** Returns the names in a directory; `kind` is `undefined` if the file system does not tell. */
-  names(directory: Descriptor): { name: string; kind: FileKind | undefined }[] {
-    const names: { name: string; kind: FileKind | undefined }[] = [];
+  *names(directory: Descriptor): Generator<{ name: string; kind: FileKind | undefined }> {
     const buffer = new Uint8Array(NAMES_BUFFER);
     for (;;) {
       const result = Number(
@@ -341,8 +340,8 @@ export class Kernel implements Disposable {
         ),
       );
       const filled = this.#check("getdents64", result);
-      if (filled === 0) return names;
-      for (const entry of parseNames(buffer.subarray(0, filled))) names.push(entry);
+      if (filled === 0) return;
+      yield* parseNames(buffer.subarray(0, filled));
     }
   }
 

@@ -1,6 +1,8 @@
 /** What a session changed, file by file, and what its checkout has not committed. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
+
 import { join } from "@std/path";
+import { exists } from "../../src/os/files.ts";
 import { hasProgram } from "../support/programs.ts";
 import { Repository } from "../support/repository.ts";
 import { Scenario } from "../support/scripted.ts";
@@ -179,5 +181,143 @@ Deno.test({
       Error,
       "merge is not finished",
     );
+  },
+});
+
+Deno.test({
+  name: "a commit takes only what was looked at, and leaves the rest of the index as it is",
+  ignore,
+  async fn() {
+    const names = ["a.txt", "b.txt", "gone.txt", "staged.txt"];
+    using repository = new Repository(Object.fromEntries(names.map((it) => [it, "one\n"])));
+    const { root } = repository;
+    await using it = await Scenario.begin([{ text: "hello" }], { start: { workdir: root } });
+    const commit = (paths: string[], versions?: Record<string, string>) =>
+      it.call("repository.commit", { message: "Chosen", paths, versions });
+    const head = repository.git("rev-parse", "HEAD");
+    repository.write({ "staged.txt": "staged\n" });
+    repository.git("add", "staged.txt");
+    repository.git("rm", "--quiet", "gone.txt");
+    repository.write({
+      "a.txt": "two\n",
+      "b.txt": "two\n",
+      "staged.txt": "later\n",
+      ":b": "new\n",
+    });
+    const { files } = await it.call("repository.changes");
+    const versions = Object.fromEntries(
+      files.map(({ path, version = "" }: Record<string, string>) => [path, version]),
+    );
+    const of = (...paths: string[]) => Object.fromEntries(paths.map((it) => [it, versions[it]]));
+
+    repository.write({ "b.txt": "six\n", "gone.txt": "back\n" });
+    await assertRejects(() => commit(["a.txt", "b.txt"], of("a.txt", "b.txt")), Error, "b.txt");
+    await assertRejects(() => commit(["gone.txt"], of("gone.txt")), Error, "changed since");
+    for (
+      const path of [".", "", "..", ".svc", ".SVC/x", join(root, "a.txt"), "./a.txt", ".git/x"]
+    ) {
+      await assertRejects(() => commit([path]), Error, undefined, path);
+    }
+    assertEquals(repository.git("rev-parse", "HEAD"), head);
+
+    Deno.removeSync(join(root, "gone.txt"));
+    const chosen = ["a.txt", "gone.txt", ":b"];
+    // The control: the same files as they were when they were looked at.
+    assert((await commit(chosen, of(...chosen))).commit !== undefined);
+    assertEquals(
+      repository.git("show", "--name-status", "--format=", "HEAD").split("\n").sort(),
+      ["A\t:b", "D\tgone.txt", "M\ta.txt"],
+    );
+    assertEquals(repository.git("show", ":staged.txt"), "staged");
+    assertEquals(repository.git("diff", "--name-only").split("\n"), ["b.txt", "staged.txt"]);
+
+    repository.git("switch", "--quiet", "-c", "other", head);
+    repository.git("reset", "--quiet", "--hard");
+    repository.write({ "a.txt": "three\n" });
+    const picked = repository.commit("picked");
+    repository.git("switch", "--quiet", "main", "--discard-changes");
+    try {
+      repository.git("cherry-pick", picked);
+    } catch {
+      // It conflicts.
+    }
+    repository.git("add", "a.txt");
+    await assertRejects(() => commit(["b.txt"]), Error, "cherry-pick is not finished");
+  },
+});
+
+Deno.test({
+  name: "nothing that a repository or its submodule configures runs when its changes are shown",
+  ignore,
+  async fn() {
+    using repository = new Repository({ "a.txt": "one\ntwo\nthree\n", "b.md": "b\n" });
+    const { root } = repository;
+    const ran = join(root, "ran");
+    using inner = new Repository({ "i.txt": "one\n" });
+    const allow = ["-c", "protocol.file.allow=always"];
+    repository.git(...allow, "submodule", "--quiet", "add", inner.root, "sub");
+    repository.write({ ".gitattributes": "* diff=evil filter=evil\n" });
+    repository.commit("with a submodule");
+    const sub = join(root, "sub");
+    repository.write({ "i.txt": "two\n" }, sub);
+    repository.gitAt(sub, "commit", "--quiet", "--all", "-m", "two");
+    const program = join(root, "..", "evil.sh");
+    Deno.writeTextFileSync(program, `#!/bin/sh\necho "$0 $*" >>${ran}\ncat "$1" 2>/dev/null\n`, {
+      mode: 0o755,
+    });
+    const config = {
+      "core.fsmonitor": program,
+      "core.editor": program,
+      "core.pager": program,
+      "diff.external": program,
+      "diff.evil.textconv": program,
+      "diff.evil.command": program,
+      "filter.evil.clean": program,
+      "filter.evil.process": program,
+      "gpg.program": program,
+      "commit.gpgSign": "true",
+      "core.hooksPath": join(root, ".."),
+      "alias.status": `!${program}`,
+      "alias.diff": `!${program}`,
+      "diff.submodule": "diff",
+      "diff.interHunkContext": "50",
+      "status.submoduleSummary": "true",
+      "core.worktree": "/etc",
+    };
+    for (const at of [root, sub]) {
+      for (const [key, value] of Object.entries(config)) {
+        if (at === sub && key === "core.worktree") continue;
+        repository.gitAt(at, "config", "--local", key, value);
+      }
+    }
+    Deno.symlinkSync(program, join(root, "..", "pre-commit"));
+    repository.write({ "a.txt": "1\ntwo\n3\n", "b.md": "B\n", "-x": "x\n", "new\nline": "n\n" });
+    // The control: a plain git runs them, and those of the submodule.
+    for (const words of [["diff"], ["diff", "--no-ext-diff", "--no-textconv", "--", "sub"]]) {
+      try {
+        repository.git(`--git-dir=${root}/.git`, `--work-tree=${root}`, ...words);
+      } catch {
+        // The filter says nothing that git understands.
+      }
+    }
+    assert(Deno.statSync(ran).isFile);
+    Deno.removeSync(ran);
+
+    await using it = await Scenario.begin([{ text: "hello" }], { start: { workdir: root } });
+    const listed = await it.call("repository.changes");
+    const paths = listed.files.map(({ path }: { path: string }) => path);
+    assertEquals(paths, ["-x", "a.txt", "b.md", "new\nline", "sub"]);
+    const texts = [];
+    for (const path of paths) {
+      texts.push(await it.call("repository.changed_file", { path }).catch(String));
+    }
+    assertEquals(texts[1].hunks.map(({ removed }: { removed: string[] }) => removed), [
+      ["one"],
+      ["three"],
+    ]);
+    assertEquals([texts[0].text, texts[3].text], ["x\n", "n\n"]);
+    await it.call("repository.commit", { message: "Ours", paths: ["-x", "a.txt", "new\nline"] });
+    assertEquals(repository.git("log", "-1", "--format=%s %G?"), "Ours N");
+    assert(!paths.includes("ran") && !exists(ran), "a program ran");
   },
 });

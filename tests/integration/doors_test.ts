@@ -147,6 +147,16 @@ const RULES: readonly Rule[] = [
     refused: /there is no tool/,
   },
   {
+    no_door_may: "commit in the person's name where a model may ask",
+    verb: "repository.commit",
+    params: async (_house, world) => ({
+      session_id: await world.session({ workdir: await world.repository() }),
+      message: "By a model",
+    }),
+    at: ["mcp"],
+    refused: /there is no tool/,
+  },
+  {
     no_door_may: "attach as the terminal of a session",
     verb: "tui.attach",
     params: async (_house, world) => ({ session_id: await world.session() }),

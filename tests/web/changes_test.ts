@@ -139,11 +139,23 @@ Deno.test({
     grid = await openChanges(app);
     await grid.getByText("Why two?").waitFor();
     await app.accessible("comments");
-    await page.getByRole("button", { name: "Send 2 comments" }).click();
+    // Another tab has them too, and sends none twice.
+    const other = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    await openChanges(other);
+    await Promise.all([app, other].map(async ({ page }) => {
+      const send = page.getByRole("button", { name: "Send 2 comments" });
+      await send.waitFor();
+      await send.evaluate((it) => (it as unknown as { click(): void }).click());
+    }));
+    await other.page.getByRole("button", { name: /^Send \d/ }).waitFor({ state: "detached" });
+    other.clean("comments in another tab");
     await page.getByRole("log").getByText("I have read your comments.").waitFor();
     const { messages } = await it.call("session.transcript");
-    const sent = messages.findLast(({ role }: { role: string }) => role === "user");
-    const text = JSON.stringify(sent);
+    const all = messages.filter(({ role }: { role: string }) => role === "user").map(
+      (it: unknown) => JSON.stringify(it),
+    );
+    assertEquals(all.filter((it: string) => it.includes("comments on the changes")).length, 1);
+    const text = all.at(-1)!;
     assert(text.includes("2 comments on the changes:"), text);
     assert(
       text.includes("a.ts, lines 1–2:\\n```\\nconst one = 1;\\nconst two = 2;\\n```\\nOne file?"),

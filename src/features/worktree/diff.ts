@@ -74,7 +74,7 @@ async function copyIndex(root: string, from: string, to: string): Promise<void> 
 
 const PLAIN = [
   ...["--no-ext-diff", "--no-textconv", "--no-color", "--no-renames"],
-  ...["--ignore-submodules=dirty", "--src-prefix=a/", "--dst-prefix=b/"],
+  ...["--ignore-submodules=dirty", "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short"],
 ];
 
 function parseNumstat(text: string): FileChange[] {

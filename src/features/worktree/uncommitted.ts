@@ -27,9 +27,12 @@ const EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 const PLAIN = [
   ...["--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=dirty"],
   ...["--src-prefix=a/", "--dst-prefix=b/"],
+  // As the repository may be configured, git would run another one in a submodule, with the
+  // programs that are configured there, or show lines between hunks.
+  ...["--submodule=short", "--inter-hunk-context=0"],
 ];
 /** Nothing of svc's is committed. */
-const OWN = /^\.svc(\/|$)/i;
+export const OWN = /^\.svc(\/|$)/i;
 
 /** A checkout of a repository: its own one, or a worktree of svc's. */
 export interface OpenCheckout {

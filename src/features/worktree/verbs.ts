@@ -1,9 +1,6 @@
 import * as z from "zod";
-import { SvcError } from "../../protocol/errors.ts";
-import { isWithin } from "../../os/paths.ts";
-import { worktreePath } from "../../base/worktree_path.ts";
-import { type Context, verbsOf } from "../../verbs/define.ts";
-import { place, type PlaceServices, workdirOf } from "../../verbs/workdir.ts";
+import { verbsOf } from "../../verbs/define.ts";
+import { place, type PlaceServices } from "../../verbs/workdir.ts";
 import type { Sandbox } from "../../jail/sandbox.ts";
 import { changedTextSchema } from "../../protocol/schemas/changes.ts";
 import { session_id } from "../../verbs/session_id.ts";
@@ -16,7 +13,8 @@ import {
   worktreeItemSchema,
 } from "./schemas.ts";
 
-interface WorktreeServices extends PlaceServices {
+/** The services of the verbs about worktrees and checkouts. */
+export interface WorktreeServices extends PlaceServices {
   /** @throws {Error} when the configured sandbox does not work */
   sandbox(): Promise<Sandbox>;
   /** Absolute real paths in a working directory that are not shown. */
@@ -28,7 +26,10 @@ const defineVerb = verbsOf<WorktreeServices>();
 const name = () => z.string().min(1).describe("Name of the worktree");
 
 /** Loaded on first use. */
-const domain = () => import("./worktree.ts");
+const domain = async () => ({
+  ...await import("./worktree.ts"),
+  ...await import("./places.ts"),
+});
 
 export const worktreeVerbs = [
   defineVerb({
@@ -38,7 +39,7 @@ export const worktreeVerbs = [
     input: () => z.object(place()),
     output: () => z.object({ worktrees: z.array(worktreeItemSchema()) }),
     async handle(context, params) {
-      const { listWorktrees } = await domain();
+      const { callOf, listWorktrees } = await domain();
       return { worktrees: await listWorktrees(await callOf(context, params)) };
     },
   }),
@@ -55,7 +56,7 @@ export const worktreeVerbs = [
       }),
     output: createdWorktreeSchema,
     async handle(context, { name, base, ...at }) {
-      const { createWorktree } = await domain();
+      const { callOf, createWorktree } = await domain();
       return await createWorktree({ ...await callOf(context, at), name, base });
     },
   }),
@@ -73,7 +74,7 @@ export const worktreeVerbs = [
       }),
     output: worktreeDiffSchema,
     async handle(context, { name, full, ...at }) {
-      const { diffWorktree } = await domain();
+      const { callOf, diffWorktree } = await domain();
       return await diffWorktree({ ...await callOf(context, at), name, full });
     },
   }),
@@ -96,7 +97,7 @@ export const worktreeVerbs = [
       }),
     output: mergeResultSchema,
     async handle(context, { name, strategy, message, ...at }) {
-      const { commitAll, mergeWorktree, openWorktree } = await domain();
+      const { callOf, commitAll, mergeWorktree, openWorktree } = await domain();
       const call = await callOf(context, at);
       const { path, branch } = await openWorktree({ ...call, name });
       await commitAll({ ...call, path, message: message ?? `Work in ${branch}` });
@@ -116,7 +117,7 @@ export const worktreeVerbs = [
       }),
     output: () => z.object({ name: z.string() }),
     async handle(context, { name, force, ...at }) {
-      const { cleanWorktree } = await domain();
+      const { callOf, cleanWorktree, requireNoSession, worktreePath } = await domain();
       const call = await callOf(context, at);
       const path = worktreePath(call.repo, name);
       await requireNoSession(context, path);
@@ -133,6 +134,7 @@ export const worktreeVerbs = [
     output: uncommittedSchema,
     async handle(context, { session_id }) {
       const { uncommittedIn } = await import("./uncommitted.ts");
+      const { checkoutOf } = await import("./places.ts");
       return await uncommittedIn(await checkoutOf(context, session_id));
     },
   }),
@@ -150,6 +152,7 @@ export const worktreeVerbs = [
     output: changedTextSchema,
     async handle(context, { session_id, path, renamed_from }) {
       const { uncommittedText } = await import("./uncommitted.ts");
+      const { checkoutOf } = await import("./places.ts");
       const call = await checkoutOf(context, session_id);
       const hidden = context.services.hidden(call.workdir);
       return await uncommittedText({ ...call, path, renamed_from, hidden });
@@ -159,48 +162,27 @@ export const worktreeVerbs = [
     name: "repository.commit",
     summary: "Commits the changes in a session's checkout on its branch, without running hooks.",
     access: "write",
+    // A model can commit with its own git, where the person's rules decide.
+    internal: true,
     input: () =>
       z.object({
         session_id: session_id(),
         message: z.string().trim().min(1).max(10_000),
         paths: z.array(z.string().min(1)).min(1).max(1_000).optional()
           .describe("Only these files, relative to the checkout; by default, all changes"),
+        versions: z.record(z.string(), z.string()).optional()
+          .describe(
+            "By path, what repository.changes said of it, or an empty text if nothing; " +
+              "if a file has another version now, nothing is committed",
+          ),
       }),
     output: committedSchema,
-    async handle(context, { session_id, message, paths }) {
+    async handle(context, { session_id, ...asked }) {
       const { commitChanges } = await import("./commit.ts");
+      const { checkoutOf, requirePerson } = await import("./places.ts");
+      requirePerson(context.caller);
       const call = await checkoutOf(context, session_id);
-      return { commit: await commitChanges({ ...call, message, paths }) };
+      return { commit: await commitChanges({ ...call, ...asked }) };
     },
   }),
 ];
-
-async function checkoutOf(context: Context<WorktreeServices>, session_id: string) {
-  const { services, signal } = context;
-  const workdir = await workdirOf(context, { session_id });
-  return { workdir, sandbox: await services.sandbox(), signal };
-}
-
-async function callOf(
-  context: Context<WorktreeServices>,
-  at: { session_id?: string; workdir?: string },
-) {
-  const { services, signal } = context;
-  const repo = await workdirOf(context, at);
-  if (isWithin(services.home, repo + "/.svc")) {
-    throw new SvcError("validation", `worktrees of ${repo} would be inside the home of svc`);
-  }
-  return { repo, sandbox: await services.sandbox(), signal };
-}
-
-async function requireNoSession(
-  { services }: Context<WorktreeServices>,
-  path: string,
-): Promise<void> {
-  const sessions = await services.hub.list(false);
-  const inside = sessions.find(({ workdir }) => isWithin(workdir, path));
-  if (inside === undefined) return;
-  throw new SvcError("conflict", `session ${inside.id} works in ${path}`, {
-    hint: "end it first: `svc ctl sessions kill`",
-  });
-}

@@ -274,9 +274,9 @@ export function kindAt(fs: RootedFs, path: string): FileKind | undefined {
 }
 
 /** Returns the entries of a directory; none if it is missing or not accessible. */
-export function entriesAt(fs: RootedFs, path: string): FileEntry[] {
+export function entriesAt(fs: RootedFs, path: string, max?: number): FileEntry[] {
   try {
-    return fs.list(path);
+    return fs.list(path, { max });
   } catch (error) {
     if (error instanceof RootedError) return [];
     throw error;

@@ -5,8 +5,8 @@ import type { OpContext } from "./files.ts";
 import type { UnitArgs } from "./protocol.ts";
 import { walk } from "./walk.ts";
 
-/** Paths to look at; a larger tree is searched in part. */
-const LOOKED_AT_MAX = 100_000;
+/** Entries to read, ignored ones too; a larger tree is searched in part. */
+const READ_MAX = 100_000;
 const DEFAULT_FOUND = 20;
 const MAX_FOUND = 200;
 /** Longer paths are left out, so that an answer stays small. */
@@ -25,10 +25,9 @@ export async function find({ fs, pace }: OpContext, args: UnitArgs): Promise<str
   const words = args.string("query", "").split(/\s+/).filter((it) => it !== "");
   const limit = args.count("limit", DEFAULT_FOUND, MAX_FOUND);
   let best: Ranked[] = [];
-  let looked_at = 0;
-  for (const { path, kind } of walk(fs, "")) {
+  const budget = { entries: READ_MAX };
+  for (const { path, kind } of walk(fs, "", budget)) {
     await pace.step();
-    if (++looked_at > LOOKED_AT_MAX) break;
     const shown = kind === "directory" ? `${path}/` : path;
     const score = shown.length > PATH_MAX ? undefined : scoreOf(shown, words);
     if (score === undefined) continue;
@@ -36,7 +35,7 @@ export async function find({ fs, pace }: OpContext, args: UnitArgs): Promise<str
     if (best.length > 20 * limit) best = top(best, limit);
   }
   const paths = top(best, limit).map(({ path }) => path);
-  return JSON.stringify({ paths, complete: looked_at <= LOOKED_AT_MAX } satisfies Found);
+  return JSON.stringify({ paths, complete: budget.entries > 0 } satisfies Found);
 }
 
 /** @returns undefined if it does not fit all words */

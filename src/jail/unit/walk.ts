@@ -19,16 +19,23 @@ export interface Found {
   kind: "file" | "symlink" | "directory";
 }
 
+/** What a walk may still read. */
+export interface Budget {
+  entries: number;
+}
+
 /**
  * Yields everything below a directory, sorted by path, except `.git`, hidden paths, and files
  * excluded by a `.gitignore` in the working directory or below. Does not follow symlinks. Searches
  * `start` even if it is excluded itself.
  *
  * @param start relative to the working directory, `""` for itself
+ * @param budget is used up; then directories are listed in part or not at all
  * @throws {RootedError} when `start` cannot be listed; such directories below it are skipped
  */
-export function walk(fs: RootedFs, start: string): Generator<Found> {
-  return walkEntries(fs, start, fs.list(start || "."), rulesAbove(fs, start));
+export function walk(fs: RootedFs, start: string, budget?: Budget): Generator<Found> {
+  const entries = fs.list(start || ".", { max: budget?.entries });
+  return walkEntries(fs, start, entries, rulesAbove(fs, start), budget);
 }
 
 function* walkEntries(
@@ -36,7 +43,9 @@ function* walkEntries(
   directory: string,
   entries: FileEntry[],
   above: Rules | undefined,
+  budget?: Budget,
 ): Generator<Found> {
+  if (budget !== undefined) budget.entries -= entries.length;
   const prefix = directory === "" ? "" : `${directory}/`;
   const rules = readRules(fs, prefix, entries, above);
   // With the slash, a directory sorts where the paths below it belong.
@@ -47,7 +56,8 @@ function* walkEntries(
     if (name === ".git" || kind === "other" || isIgnored(rules, prefix + key)) continue;
     const path = prefix + name;
     yield { path, kind };
-    if (kind === "directory") yield* walkEntries(fs, path, entriesAt(fs, path), rules);
+    if (kind !== "directory" || (budget && budget.entries <= 0)) continue;
+    yield* walkEntries(fs, path, entriesAt(fs, path, budget?.entries), rules, budget);
   }
 }
 

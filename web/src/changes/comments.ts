@@ -1,5 +1,6 @@
 /** Comments on lines, kept in the browser until they are sent. */
 import { signal } from "@preact/signals";
+import { keep, kept } from "./kept.ts";
 
 /** Lines of a file: as they are now, or as they were before. */
 export interface LineRange {
@@ -18,44 +19,39 @@ export interface LineComment extends LineRange {
 
 export class Comments {
   readonly #key: string;
+  /** Whether the browser keeps older ones than these. */
+  #is_lost = false;
   readonly all = signal<readonly LineComment[]>([]);
   /** What is being written, which outlives its box: that goes when it is scrolled out of sight. */
   readonly drafts = new Map<string, string>();
 
   constructor(session_id: string) {
     this.#key = `svc.comments.${session_id}`;
-    this.all.value = this.#stored();
+    this.refresh();
   }
 
   add(comment: Omit<LineComment, "id">): void {
-    this.#keep([...this.all.value, { ...comment, id: crypto.randomUUID() }]);
+    this.#keep([...this.refresh(), { ...comment, id: crypto.randomUUID() }]);
   }
 
   change(id: string, text: string): void {
-    this.#keep(this.all.value.map((it) => it.id === id ? { ...it, text } : it));
+    this.#keep(this.refresh().map((it) => it.id === id ? { ...it, text } : it));
   }
 
   remove(ids: readonly string[]): void {
-    this.#keep(this.all.value.filter((it) => !ids.includes(it.id)));
+    this.#keep(this.refresh().filter((it) => !ids.includes(it.id)));
+  }
+
+  /** Reads them again: another tab may have written or sent some. */
+  refresh(): readonly LineComment[] {
+    const stored = this.#is_lost ? undefined : kept(this.#key);
+    if (stored !== undefined) this.all.value = JSON.parse(stored);
+    return this.all.peek();
   }
 
   #keep(all: readonly LineComment[]): void {
     this.all.value = all;
-    try {
-      if (all.length === 0) localStorage.removeItem(this.#key);
-      else localStorage.setItem(this.#key, JSON.stringify(all));
-    } catch {
-      // They then last until the page closes.
-    }
-  }
-
-  #stored(): LineComment[] {
-    try {
-      const all: unknown = JSON.parse(localStorage.getItem(this.#key) ?? "[]");
-      return Array.isArray(all) ? all : [];
-    } catch {
-      return [];
-    }
+    this.#is_lost = !keep(this.#key, JSON.stringify(all));
   }
 }
 
@@ -71,14 +67,30 @@ export function commentsText(comments: readonly LineComment[]): string {
     one.path < other.path ? -1 : one.path > other.path ? 1 : one.from - other.from
   );
   const parts = sorted.map((it) => {
-    const fence = "`".repeat(Math.max(3, ...longest(it.quote)));
-    return `${rangeText(it)}:\n${fence}\n${it.quote}\n${fence}\n${it.text.trim()}`;
+    const is_long = it.quote.length > QUOTE_CHARS;
+    const quote = is_long ? `${it.quote.slice(0, QUOTE_CHARS)}…` : it.quote;
+    const fence = "`".repeat(longest(quote));
+    const about = rangeText({ ...it, path: nameOf(it.path) });
+    return `${about}:\n${fence}\n${quote}\n${fence}\n${it.text.trim()}`;
   });
   const count = comments.length === 1 ? "A comment" : `${comments.length} comments`;
   return `${count} on the changes:\n\n${parts.join("\n\n")}`;
 }
 
+/** A name with a line break would be read as words of the person. */
+function nameOf(path: string): string {
+  return /[\p{Cc}\u2028\u2029]/u.test(path) ? JSON.stringify(path) : path;
+}
+
+/** Characters of the lines that a message quotes for each comment. */
+const QUOTE_CHARS = 4_000;
+
 /** Longer than every run of backticks in a text. */
-function longest(text: string): number[] {
-  return (text.match(/`+/g) ?? []).map(({ length }) => length + 1);
+function longest(text: string): number {
+  return (text.match(/`+/g) ?? []).reduce((most, { length }) => Math.max(most, length + 1), 3);
+}
+
+/** The same for the same comments, so that two tabs, or a second try, send them once. */
+export function messageIdOf(comments: readonly LineComment[]): string {
+  return `comments ${comments[0].id} ${comments.at(-1)!.id} ${commentsText(comments).length}`;
 }

@@ -38,11 +38,13 @@ export function CommitDialog({ session_id, changed, onDone, onClose }: CommitDia
   const files = found.value?.files ?? [];
   const by_file = files.length <= FILES_MAX && !found.value?.truncated;
   const { busy, error, submit } = useSubmit(async () => {
-    const all = !by_file || chosen.value.size === files.length;
+    const shown = by_file ? files.filter(({ path }) => chosen.value.has(path)) : files;
     const { commit } = await client.call("repository.commit", {
       session_id,
       message: message.value,
-      ...!all && { paths: [...chosen.value] },
+      // Of all files, so that a new one that was not shown is left out.
+      paths: by_file ? shown.map(({ path }) => path) : undefined,
+      versions: Object.fromEntries(shown.map(({ path, version = "" }) => [path, version])),
     });
     onDone(commit === undefined ? "Nothing to commit" : `Committed as ${commit.slice(0, 10)}`);
     onClose();

@@ -1,5 +1,6 @@
 /** Links that open a file in an editor of this machine. */
 import { signal } from "@preact/signals";
+import { keep, kept } from "./kept.ts";
 
 const FILE = (scheme: string) => (path: string, line: number) =>
   `${scheme}://file${encoded(path)}:${line}`;
@@ -20,26 +21,15 @@ export const EDITORS: Record<string, { name: string; link(path: string, line: nu
 
 const STORED = "svc.editor";
 
-/** The same for all sessions and tabs of this browser. */
-export const editor = signal(stored());
+const known = kept(STORED) ?? "";
 
-function stored(): string {
-  try {
-    const name = localStorage.getItem(STORED) ?? "";
-    return Object.hasOwn(EDITORS, name) ? name : "vscode";
-  } catch {
-    return "vscode";
-  }
-}
+/** The same for all sessions and tabs of this browser. */
+export const editor = signal(Object.hasOwn(EDITORS, known) ? known : "vscode");
 
 /** Chooses the editor of all later links. */
 export function chooseEditor(name: string): void {
   editor.value = name;
-  try {
-    localStorage.setItem(STORED, name);
-  } catch {
-    // The choice then lasts until the page closes.
-  }
+  keep(STORED, name);
 }
 
 /** Each part of a path encoded, with a leading slash: `C:\a` is `/C:/a`. */

@@ -9,9 +9,10 @@ import type { SessionStore } from "../session/store.ts";
 import { Button } from "../ui/button.tsx";
 import { Empty, Failed, Pending } from "../ui/states.tsx";
 import { useMedia, WIDE } from "../ui/use_media.ts";
-import { Comments, commentsText, rangeText } from "./comments.ts";
+import { Comments, commentsText, messageIdOf, rangeText } from "./comments.ts";
 import { CommitDialog, MergeDialog } from "./commit.tsx";
 import { chooseEditor, editor, EDITORS } from "./editors.ts";
+import { keep, kept } from "./kept.ts";
 import { ChangeList, Counts } from "./list.tsx";
 import { ChangesModel, type FileModel, type Scope } from "./model.ts";
 import type { Writing } from "./rows.ts";
@@ -88,7 +89,7 @@ function Scoped({ scope, store, comments, repository }: ScopedProps) {
   const { client, announcer } = useApp();
   const [model] = useState(() => new ChangesModel(client, store.id, scope));
   const wide = useMedia(WIDE);
-  const split = useSignal(storedSplit());
+  const split = useSignal(kept(STORED) === "true");
   const writing = useSignal<Writing | undefined>(undefined);
   const goto = useSignal<string | undefined>(undefined);
   /** What is undone: a file, or with null all of the turn. */
@@ -117,11 +118,16 @@ function Scoped({ scope, store, comments, repository }: ScopedProps) {
   const all = comments.all.value;
   const choose = () => {
     split.value = !split.value;
-    storeSplit(split.value);
+    keep(STORED, String(split.value));
   };
   const send = async () => {
-    const sent = comments.all.peek();
-    await client.call("session.send", { session_id: store.id, text: commentsText(sent) });
+    const sent = comments.refresh();
+    if (sent.length === 0) return;
+    await client.call("session.send", {
+      session_id: store.id,
+      text: commentsText(sent),
+      client_message_id: messageIdOf(sent),
+    });
     comments.remove(sent.map(({ id }) => id));
     announcer.say("Comments sent");
   };
@@ -296,19 +302,3 @@ const NOTHING: Record<Scope, string> = {
 };
 
 const STORED = "svc.side_by_side";
-
-function storedSplit(): boolean {
-  try {
-    return localStorage.getItem(STORED) === "true";
-  } catch {
-    return false;
-  }
-}
-
-function storeSplit(split: boolean): void {
-  try {
-    localStorage.setItem(STORED, String(split));
-  } catch {
-    // The choice then lasts until the panel closes.
-  }
-}

@@ -204,14 +204,19 @@ Deno.test({
       assertEquals(await page.locator(".page-actions > .button:visible").count(), 1);
       await page.getByRole("button", { name: "More" }).click();
       await page.getByRole("button", { name: "Search the conversation" }).click();
-      await app.focused(".search-box input, search input");
+      await app.focused("search input");
       await page.keyboard.press("Escape");
       for (const name of ["Changes", "Files", "Lanes"] as const) {
         await app.openPanel(name);
         await page.getByRole("heading", { name, exact: true }).waitFor();
         assertEquals(await page.evaluate("document.querySelector('.page-head').offsetHeight"), 56);
-        if (name === "Lanes") await app.openPanel(name);
-        else await page.keyboard.press("Escape");
+        if (name === "Lanes") {
+          await app.openPanel(name);
+          continue;
+        }
+        await app.focused(".side-box h2");
+        await page.keyboard.press("Escape");
+        await page.locator(".side-box").waitFor({ state: "detached" });
       }
     }
     for (const width of [1024, 768]) {

@@ -79,6 +79,13 @@ export class AppPage {
     await this.page.getByText("Connected (external)").waitFor({ state: "attached" });
   }
 
+  /** Opens what stands beside a conversation: without room, its button is in the menu. */
+  async openPanel(name: "Changes" | "Files" | "Lanes"): Promise<void> {
+    const { width } = this.page.viewportSize()!;
+    if (width <= 640) await this.page.getByRole("button", { name: "More", exact: true }).click();
+    await this.page.getByRole("button", { name, exact: true }).click();
+  }
+
   /** Has the page ask for what may have changed, as when one comes back to it. */
   async look(): Promise<void> {
     await this.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");

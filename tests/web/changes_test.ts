@@ -16,7 +16,7 @@ const LINES = `[...document.querySelectorAll(".change-line")].map((it) =>
   " " + it.querySelector(".change-sign").textContent + it.querySelector("code").textContent)`;
 
 async function openChanges(app: AppPage) {
-  await app.page.getByRole("button", { name: "Changes", exact: true }).click();
+  await app.openPanel("Changes");
   const grid = app.page.getByRole("grid", { name: "Changed files" });
   await grid.waitFor();
   return grid;

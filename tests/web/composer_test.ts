@@ -119,6 +119,21 @@ Deno.test({
     await app.accessible("a turn that is about to be stopped");
     await line.getByText("Esc again stops").waitFor({ state: "detached" });
     assertEquals((await it.call("session.get")).activity, "working");
+
+    // Refused for the turn, not for what somebody else changed.
+    await page.getByRole("log").getByText("wait", { exact: true }).hover();
+    await page.getByRole("button", { name: "Go back" }).click();
+    const dialog = page.getByRole("dialog", { name: "Go back to before this message?" });
+    await dialog.getByRole("button", { name: "Go back" }).click();
+    await dialog.getByRole("alert").waitFor();
+    assertEquals(await dialog.getByLabel("What somebody else changed since").count(), 0);
+    // An Escape for a dialog is none for the turn, wherever the focus is.
+    await dialog.getByRole("alert").click();
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "Discard" }).click();
+    await dialog.waitFor({ state: "detached" });
+    assertEquals(await line.getByText("Esc again stops").count(), 0);
+    assertEquals((await it.call("session.get")).activity, "working");
     await page.keyboard.press("Escape");
     await page.keyboard.press("Escape");
     await page.getByRole("log").getByText("Cancelled", { exact: true }).waitFor();
@@ -137,10 +152,11 @@ Deno.test({
     const { page } = app;
     const box = page.getByLabel("Message", { exact: true });
     await box.fill("why?");
-    const drag = (type: string, name: string, content: string) =>
+    const drag = (type: string, name: string, content: string, after = "") =>
       page.evaluate(`{
         const dataTransfer = new DataTransfer();
         dataTransfer.items.add(new File([${content}], "${name}", { type: "text/plain" }));
+        if ("${after}" !== "") dataTransfer.items.add(new File(["later"], "${after}"));
         const event = new DragEvent("${type}", { dataTransfer, bubbles: true, cancelable: true });
         document.querySelector("[role=log]").dispatchEvent(event);
       }`);
@@ -151,8 +167,10 @@ Deno.test({
     await until(async () => (await box.inputValue()).includes("boom"), "the text of the file");
     assertEquals(await box.inputValue(), "why?\n\nerror.log:\n````\nboom ```\n````\n");
     assertEquals(await page.locator(".drop-target").count(), 0);
-    await drag("drop", "a.zip", "new Uint8Array([80, 75, 3, 4, 0, 255])");
+    await drag("drop", "a.zip", "new Uint8Array([80, 75, 3, 4, 0, 255])", "b.log");
     await page.getByRole("alert").getByText("a.zip: only PNG").waitFor();
+    // What comes after it is there.
+    assertStringIncludes(await box.inputValue(), "b.log:\n```\nlater\n```");
     app.clean("dropped files");
   },
 });
@@ -184,6 +202,32 @@ Deno.test({
       const box = (await page.locator(".popover:popover-open").boundingBox())!;
       assertEquals([box.x >= 0, box.x + box.width <= width], [true, true]);
       await page.keyboard.press("Escape");
+      assertEquals(await page.locator(".page-actions > .button:visible").count(), 1);
+      await page.getByRole("button", { name: "More" }).click();
+      await page.getByRole("button", { name: "Search the conversation" }).click();
+      await app.focused("search input");
+      await page.keyboard.press("Escape");
+      for (const name of ["Changes", "Files", "Lanes"] as const) {
+        await app.openPanel(name);
+        await page.getByRole("heading", { name, exact: true }).waitFor();
+        assertEquals(await page.evaluate("document.querySelector('.page-head').offsetHeight"), 56);
+        if (name === "Lanes") {
+          await app.openPanel(name);
+          continue;
+        }
+        await app.focused(".side-box h2");
+        await page.keyboard.press("Escape");
+        await page.locator(".side-box").waitFor({ state: "detached" });
+      }
+    }
+    for (const width of [1024, 768]) {
+      await page.setViewportSize({ width, height: 900 });
+      const over = `document.querySelector(".page-head .facts").getBoundingClientRect().right >
+        document.querySelector(".page-actions").getBoundingClientRect().left ||
+        [...document.querySelectorAll(".page-head .facts > *")].some((it) =>
+          it.getBoundingClientRect().right >
+            document.querySelector(".page-actions").getBoundingClientRect().left)`;
+      assertEquals([width, await page.evaluate(over)], [width, false]);
     }
     await page.setViewportSize({ width: 1440, height: 900 });
     const lines = `new Set([...document.querySelectorAll(".page-head .facts > *")]

@@ -89,6 +89,19 @@ Deno.test({
     const { messages } = await it.call("session.transcript");
     assertEquals(messages[0].text, "first and more");
 
+    // What is being written is not lost by an edit, nor is the message.
+    await box.fill("half a thought");
+    await log.getByText("first and more", { exact: true }).hover();
+    await page.getByRole("button", { name: "Edit", exact: true }).click();
+    await dialog.getByRole("button", { name: "Edit", exact: true }).click();
+    await log.getByText("Another.").waitFor({ state: "detached" });
+    await until(
+      async () => await box.inputValue() === "first and more\n\nhalf a thought",
+      "both in the composer",
+    );
+    await log.getByRole("button", { name: "Undo" }).click();
+    await log.getByText("Another.").waitFor();
+
     await box.fill("try this");
     await page.keyboard.press("Enter");
     await log.getByText("no such thing").waitFor();

@@ -193,7 +193,7 @@ function views(it: Scenario, mission_id: string): Record<string, (app: AppPage) 
     },
     lanes: async (app) => {
       await app.go(session);
-      await app.page.getByRole("button", { name: "Lanes", exact: true }).click();
+      await app.openPanel("Lanes");
       await app.page.getByRole("heading", { name: "Lanes" }).waitFor();
     },
     lane: async (app) => {

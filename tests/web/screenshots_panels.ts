@@ -21,7 +21,7 @@ export async function takePanels(album: Album, browser: Browser): Promise<void> 
   const { page } = app;
   const open = async (name: "Changes" | "Files") => {
     await app.go(`/sessions/${it.session_id}`);
-    await page.getByRole("button", { name, exact: true }).click();
+    await app.openPanel(name);
   };
   const changes = async () => {
     await open("Changes");

@@ -71,7 +71,10 @@ export function useAttached(append: (text: string) => void): AttachedFiles {
     take(data) {
       const given = [...data?.files ?? []];
       app.attempt(async () => {
-        for (const file of given) await add(file);
+        const failures: unknown[] = [];
+        // One that cannot be sent, such as a directory, does not keep the others away.
+        for (const file of given) await add(file).catch((error) => failures.push(error));
+        if (failures.length > 0) throw failures[0];
       });
       return given.length > 0;
     },

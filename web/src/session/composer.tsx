@@ -90,7 +90,11 @@ export function Composer({ store, input, onSent }: ComposerProps) {
     sending.value = false;
     if (!sent) return;
     onSent();
-    if (text.value === message) write("");
+    if (text.value === message) {
+      write("");
+      // At once: a page that is closed now would leave it to come back.
+      draft.save();
+    }
     attached.remove(files);
     back.current = 0;
     // Whoever went on to something else meanwhile is left there.

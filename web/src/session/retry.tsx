@@ -21,9 +21,15 @@ export function RetryButton({ store }: { store: SessionStore }) {
       await client.ask("session.send", { session_id, text: "Continue.", client_message_id });
       return;
     }
-    const { message_id, text } = message;
+    const { message_id, seq, text } = message;
     await client.call("session.rewind", { session_id, message_id, what: "conversation" });
-    await client.ask("session.send", { session_id, text, client_message_id });
+    try {
+      await client.ask("session.send", { session_id, text, client_message_id });
+    } catch (error) {
+      // It is no longer in the conversation.
+      store.edit({ message_id: message_id!, seq, text });
+      throw error;
+    }
   };
   return <Button tone="quiet" icon="play" onClick={retry}>Retry</Button>;
 }

@@ -60,6 +60,7 @@ export function MessageActions({ item, store }: MessageActionsProps) {
           message_id={message_id}
           seq={item.seq}
           text={item.text}
+          attachments={item.attachments}
           edit={asking.value === "edit"}
           store={store}
           onClose={() => asking.value = undefined}
@@ -96,33 +97,43 @@ interface RewindProps {
   message_id: string;
   seq: number;
   text: string;
+  attachments: UserItem["attachments"];
   /** Whether the message is to be changed and sent again. */
   edit: boolean;
   store: SessionStore;
   onClose(): void;
 }
 
-function Rewind({ message_id, seq, text, edit, store, onClose }: RewindProps) {
+function Rewind({ message_id, seq, text, attachments, edit, store, onClose }: RewindProps) {
   const { client, announcer } = useApp();
   // Where no file was changed since, there is none to go back to.
   const has_files = store.state.undo.turns.some((it) => it.seq >= seq && !it.undone_by);
   const what = useSignal<What>(has_files ? "both" : "conversation");
   const others = useSignal<Others>("refuse");
+  /** Whether what somebody else changed stands in the way, and not anything else. */
+  const isRefused = async () => {
+    const params = { session_id: store.id, message_id, what: what.value, dry_run: true };
+    const planned = await client.ask("session.rewind", params).catch(() => undefined);
+    return planned?.refused === true;
+  };
   const { busy, error, submit } = useSubmit(async () => {
     const done = await client.call("session.rewind", {
       session_id: store.id,
       message_id,
       what: what.value,
       force: FORCE[others.value],
-    }).catch((error) => {
-      if (others.value === "refuse") others.value = "keep";
+    }).catch(async (error) => {
+      if (others.value === "refuse" && await isRefused()) others.value = "keep";
       throw error;
     });
     announcer.say(
       done.files_changed === 1 ? "1 file changed" : `${done.files_changed} files changed`,
     );
-    // To be changed and sent again.
-    if (what.value !== "files") store.edit(text);
+    // To be changed and sent again; who only went back may be writing something else.
+    const writes = store.draft.text.peek().trim() !== "";
+    if (edit || what.value !== "files" && !writes) {
+      store.edit({ message_id, seq, text, ...(attachments && { attachments: [...attachments] }) });
+    }
     onClose();
   });
   return (

@@ -3,6 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useApp } from "../app.ts";
 import { Button } from "../ui/button.tsx";
 import { ConfirmDialog } from "../ui/dialog.tsx";
+import type { IconName } from "../ui/icon.tsx";
 import { Path } from "../ui/path.tsx";
 import { Popover } from "../ui/popover.tsx";
 import { useLoaded } from "../ui/use_loaded.ts";
@@ -11,7 +12,13 @@ import type { SessionStore } from "./store.ts";
 
 const loadConfigure = async () => (await import("./configure.tsx")).Configure;
 
-export function SessionMenu({ store }: { store: SessionStore }) {
+interface SessionMenuProps {
+  store: SessionStore;
+  /** What the header opens where it has room for more buttons. */
+  panels: readonly { icon: IconName; label: string; open(): unknown }[];
+}
+
+export function SessionMenu({ store, panels }: SessionMenuProps) {
   const { client, sessions } = useApp();
   const asked = useSignal<"settings" | "kill" | undefined>(undefined);
   const { state, title, workdir } = store.state;
@@ -31,6 +38,11 @@ export function SessionMenu({ store }: { store: SessionStore }) {
                 <Path path={workdir} />
                 <Figures store={store} />
               </p>
+              {panels.map(({ icon, label, open }) => (
+                <Button key={label} tone="quiet" class="narrow" icon={icon} onClick={item(open)}>
+                  {label}
+                </Button>
+              ))}
               <Button tone="quiet" icon="settings" onClick={item(() => asked.value = "settings")}>
                 Session settings
               </Button>

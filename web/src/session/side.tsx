@@ -60,7 +60,10 @@ export function SidePanel({ side, store, whole }: SidePanelProps) {
   const waiting = store.state.pending_approvals.length;
   const close = () => {
     side.value = undefined;
-    document.querySelector<HTMLElement>(`[data-side="${name}"]`)?.focus();
+    // Without room, the button is in the menu.
+    [`[data-side="${name}"]`, ".page-actions [popovertarget]"]
+      .map((it) => document.querySelector<HTMLElement>(it)!)
+      .find((it) => it.checkVisibility())?.focus();
   };
   return (
     <div

@@ -98,9 +98,9 @@ export class SessionStore {
     return this.#turn_at;
   }
 
-  /** Has the composer take a text to change and send again; what is being written stays. */
-  edit(text: string): void {
-    if (this.draft.text.peek().trim() === "") this.draft.write(text);
+  /** Has the composer take a message to change and send again, above what is being written. */
+  edit(message: Withdrawn): void {
+    this.giveBack([message]);
     this.edits.value++;
   }
 

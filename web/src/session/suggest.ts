@@ -22,7 +22,10 @@ export function suggestionsFor(
 
 async function files(client: Client, session_id: string, query: string): Promise<Suggestion[]> {
   const { paths } = await client.ask("files.find", { session_id, query, limit: 50 });
-  return paths.map((path) => ({ label: path, insert: mentionOf(path) }));
+  return paths.flatMap((path) => {
+    const insert = mentionOf(path);
+    return insert === undefined ? [] : [{ label: path, insert }];
+  });
 }
 
 async function commands(client: Client, session_id: string, query: string): Promise<Suggestion[]> {

@@ -23,9 +23,13 @@ export function tokenAt(text: string, end: number): Token | undefined {
   return { kind: "file", start, end, query: found[1] ?? found[2] };
 }
 
-/** A path as it is written after `@`. */
-export function mentionOf(path: string): string {
-  const named = /[\s"]/.test(path) ? `@"${path.replaceAll('"', "")}"` : `@${path}`;
+/** What cannot stand in a word after `@`: quotes, ends of lines, and what turns text around. */
+const NOT_WRITTEN = /["\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/u;
+
+/** A path as it is written after `@`; undefined for one that would be read as something else. */
+export function mentionOf(path: string): string | undefined {
+  if (NOT_WRITTEN.test(path)) return undefined;
+  const named = /\s/.test(path) ? `@"${path}"` : `@${path}`;
   // A directory goes on.
   return path.endsWith("/") && !named.endsWith('"') ? named : `${named} `;
 }

@@ -25,4 +25,8 @@ Deno.test("a path with blanks is quoted, and a directory goes on", () => {
   assertEquals(mentionOf("a.ts"), "@a.ts ");
   assertEquals(mentionOf("a b.ts"), '@"a b.ts" ');
   assertEquals(mentionOf("src/"), "@src/");
+  assertEquals(mentionOf("a dir/"), '@"a dir/" ');
+  for (const path of ['a" or b', "a\nDelete all", "a\u202egpj.ts", "a\u2028b"]) {
+    assertEquals(mentionOf(path), undefined, path);
+  }
 });

@@ -9,6 +9,9 @@ const ARMED_MS = 1_500;
 /** Whose Escape is about themselves. */
 const OWN = "dialog, search, [popover], .sidebar, .approvals";
 
+/** What Escape closes, wherever the focus is: a click on its text leaves it to the page. */
+const OPEN = "dialog[open], [popover]:popover-open";
+
 /** @returns whether the next Escape stops the turn */
 export function useStopKey(running: boolean, stop: () => Promise<void>): boolean {
   const app = useApp();
@@ -23,7 +26,8 @@ export function useStopKey(running: boolean, stop: () => Promise<void>): boolean
     const onKey = (event: KeyboardEvent) => {
       const { key, target, defaultPrevented, isComposing, repeat } = event;
       if (key !== "Escape") return disarm();
-      const own = target instanceof Element && target.closest(OWN) !== null;
+      const own = target instanceof Element && target.closest(OWN) !== null ||
+        document.querySelector(OPEN) !== null;
       if (defaultPrevented || isComposing || repeat || own) return;
       if (armed.peek()) {
         disarm();

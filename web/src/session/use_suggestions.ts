@@ -35,6 +35,8 @@ export function useSuggestions(
   const menu = useSignal<Menu | undefined>(undefined);
   /** Answers for an older word come too late. */
   const asked = useRef(0);
+  /** What the daemon was asked last: it looks through a large directory once at a time. */
+  const asking = useRef<Promise<unknown>>(Promise.resolve());
   const close = () => {
     asked.current++;
     menu.value = undefined;
@@ -48,8 +50,11 @@ export function useSuggestions(
     try {
       const { suggestionsFor } = await app.load(() => import("./suggest.ts"));
       if (token.kind === "file") await new Promise((done) => setTimeout(done, FILES_AFTER_MS));
+      await asking.current;
       if (mine !== asked.current) return;
-      const options = await suggestionsFor(app.client, session_id, token);
+      const answer = suggestionsFor(app.client, session_id, token);
+      asking.current = answer.catch(() => {});
+      const options = await answer;
       if (mine !== asked.current) return;
       menu.value = options.length === 0 ? undefined : { token, options, at: 0 };
       if (!was_open && options.length > 0) {

@@ -54,6 +54,8 @@ export default function SessionView({ params: { id } }: { params: RouteParams })
       </div>
     );
   }
+  const showSearch = () => search.show();
+  const toggleLanes = () => lanes.value = !lanes.value;
   return (
     <Page
       title={store.state.title || "Session"}
@@ -66,17 +68,25 @@ export default function SessionView({ params: { id } }: { params: RouteParams })
             label="Search the conversation"
             icon="search"
             tone="quiet"
-            onClick={() => search.show()}
+            onClick={showSearch}
           />
           <SideButtons side={side} />
           <Button
             icon="lanes"
             aria-expanded={lanes.value}
-            onClick={() => lanes.value = !lanes.value}
+            onClick={toggleLanes}
           >
             Lanes
           </Button>
-          <SessionMenu store={store} />
+          <SessionMenu
+            store={store}
+            panels={[
+              { icon: "search", label: "Search the conversation", open: showSearch },
+              { icon: "changes", label: "Changes", open: () => side.value = "changes" },
+              { icon: "folder", label: "Files", open: () => side.value = "files" },
+              { icon: "lanes", label: "Lanes", open: toggleLanes },
+            ]}
+          />
         </>
       }
     >

@@ -64,8 +64,12 @@ Deno.test({
   async fn() {
     await using it = await patched();
     await using browser = await Browser.launch();
-    // Only cards of changes group by file.
-    await browser.context.addInitScript("Map.groupBy = () => { throw new Error('seeded fault') }");
+    // Cards of changes group by file, lists of sessions by directory.
+    await browser.context.addInitScript(
+      "const groupBy = Map.groupBy; Map.groupBy = (all, by) => { " +
+        "if (all.every((it) => 'workdir' in it)) return groupBy.call(Map, all, by); " +
+        "throw new Error('seeded fault') }",
+    );
     const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
     const log = app.page.getByRole("log");
     await log.getByText("This entry cannot be shown: seeded fault").waitFor();

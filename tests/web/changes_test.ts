@@ -57,7 +57,7 @@ Deno.test({
     await scope.selectOption("Not committed");
     await head("notes.txt").waitFor();
     // Git has not been told of the new name.
-    assertEquals(await grid.locator(".change-file").count(), 7);
+    await page.getByLabel("Go to a file").locator("option").nth(7).waitFor({ state: "attached" });
     await app.accessibleEverywhere("what is not committed");
 
     // Unchanged lines come when they are asked for.
@@ -291,7 +291,7 @@ Deno.test({
     await app.accessible("changes on a phone");
     await page.keyboard.press("Escape");
     await grid.waitFor({ state: "detached" });
-    await app.focused('[data-side="changes"]');
+    await app.focused(".page-actions [popovertarget]");
     app.clean("large changes");
   },
 });

@@ -19,7 +19,8 @@ Deno.test({
   name: "a view whose answer can no longer be had goes on showing it, and says so until it can",
   ignore: no_browser,
   async fn() {
-    await using place = new Place();
+    // With a key, so that the first page asks for none.
+    await using place = new Place({ OPENAI_API_KEY: "sk-test" });
     const daemon = await place.serve();
     await using browser = await Browser.launch();
     let failing: string | undefined;

@@ -189,7 +189,7 @@ function views(it: Scenario, mission_id: string): Record<string, (app: AppPage) 
       await app.go(session);
       await app.page.getByText("no quantity").last().waitFor();
       await app.page.getByRole("button", { name: /^Model: / }).click();
-      await app.page.getByRole("listbox", { name: "Models" }).getByRole("option").first().waitFor();
+      await app.page.getByRole("listbox", { name: "Model" }).getByRole("option").first().waitFor();
     },
     lanes: async (app) => {
       await app.go(session);

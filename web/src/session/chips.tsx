@@ -3,13 +3,10 @@ import { useApp } from "../app.ts";
 import { EFFORTS } from "../../../src/protocol/effort.ts";
 import type { Params } from "../rpc/api.ts";
 import { type Approval, APPROVAL_WORDS } from "../sessions/approval.ts";
-import { Popover } from "../ui/popover.tsx";
-import { useLoaded } from "../ui/use_loaded.ts";
+import { ModelPicker } from "../sessions/model_picker.tsx";
 import type { SessionStore } from "./store.ts";
 
 type Settings = Omit<Params<"session.configure">, "session_id">;
-
-const loadPicker = async () => (await import("./model_picker.tsx")).ModelPicker;
 
 export function Chips({ store }: { store: SessionStore }) {
   const app = useApp();
@@ -22,9 +19,7 @@ export function Chips({ store }: { store: SessionStore }) {
   };
   return (
     <div class="chips">
-      <Popover label={`Model: ${model}`} text={model} class="composer-model">
-        {(close) => <Picker store={store} onDone={close} />}
-      </Popover>
+      <ModelPicker model={model} onPick={(model) => configure({ model })} />
       <select
         class="composer-chip"
         aria-label="Thinking"
@@ -50,10 +45,4 @@ export function Chips({ store }: { store: SessionStore }) {
       </select>
     </div>
   );
-}
-
-function Picker({ store, onDone }: { store: SessionStore; onDone(): void }) {
-  const { Part, failure } = useLoaded(loadPicker);
-  if (failure !== undefined) return <p role="alert">The list of models cannot be loaded.</p>;
-  return Part === undefined ? null : <Part store={store} onDone={onDone} />;
 }

@@ -6,11 +6,10 @@ import type { Result } from "../rpc/api.ts";
 import { enter_sends, isSend } from "../session/send_key.tsx";
 import { Button } from "../ui/button.tsx";
 import { Picker } from "../ui/picker.tsx";
-import { hasWords } from "../ui/search_box.tsx";
 import { type Approval, APPROVAL_WORDS } from "./approval.ts";
 import { directoriesFor } from "./directories.ts";
 import { nameOf, recentDirectories } from "./groups.ts";
-import { knownModels } from "./known_models.ts";
+import { ModelPicker } from "./model_picker.tsx";
 import { choose, new_session } from "./new_session.ts";
 
 /** Takes what a new session is to do, and where, by which model, and what it may; starts it. */
@@ -93,7 +92,11 @@ export function NewSession({ info }: { info: Result<"daemon.info"> | undefined }
               box.current!.focus();
             }}
           />
-          <ModelPicker info={info} model={model} />
+          <ModelPicker
+            model={model ?? info?.default_model}
+            info={info}
+            onPick={(id) => choose({ model: id === info?.default_model ? undefined : id })}
+          />
           <select
             class="composer-chip"
             aria-label="Approvals"
@@ -139,48 +142,3 @@ async function runCommand(line: string, session_id: string, app: App): Promise<v
   });
   if ("text" in typed) await app.client.call("session.send", { session_id, text: typed.text });
 }
-
-interface ModelPickerProps {
-  info: Result<"daemon.info"> | undefined;
-  /** Undefined for the default. */
-  model: string | undefined;
-}
-
-function ModelPicker({ info, model }: ModelPickerProps) {
-  const { client, sessions } = useApp();
-  const listed = useSignal<Result<"models.list">["models"]>([]);
-  /** The providers are asked once it is opened. */
-  const load = () =>
-    client.ask("models.list", {}).then(({ models }) => listed.value = models, () => {});
-  const shown = model ?? info?.default_model ?? "Model";
-  const options = (query: string) => {
-    const titles = new Map(listed.value.map(({ id, title }) => [id, title]));
-    const known = knownModels(sessions.items.peek() ?? [], info).filter((id) => !id.endsWith("/"));
-    const ids = [...new Set([...known, ...titles.keys()])]
-      .filter((id) => hasWords(query, [id, titles.get(id) ?? ""]));
-    const typed = query.trim();
-    if (/^[^/\s]+\/\S+$/.test(typed) && !ids.includes(typed)) ids.push(typed);
-    return ids.slice(0, MODELS_SHOWN).map((id) => ({
-      value: id,
-      label: id,
-      detail: id === info?.default_model ? "default" : titles.get(id),
-      icon: id === shown ? "check" as const : "terminal" as const,
-    }));
-  };
-  return (
-    <Picker
-      label="Model"
-      text={shown}
-      title={shown}
-      icon="terminal"
-      placeholder="Find a model"
-      options={options}
-      version={listed.value}
-      onOpen={load}
-      onPick={(id) => choose({ model: id === info?.default_model ? undefined : id })}
-    />
-  );
-}
-
-/** Providers have hundreds; typing finds the others. */
-const MODELS_SHOWN = 100;

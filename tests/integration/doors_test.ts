@@ -144,7 +144,7 @@ const RULES: readonly Rule[] = [
     verb: "models.save_key",
     params: () => ({ provider: "together", key: "sk-sample", test: false }),
     at: ["mcp"],
-    refused: /there is no tool/,
+    refused: /only a person saves a key/,
   },
   {
     no_door_may: "commit in the person's name where a model may ask",
@@ -154,7 +154,7 @@ const RULES: readonly Rule[] = [
       message: "By a model",
     }),
     at: ["mcp"],
-    refused: /there is no tool/,
+    refused: /only a person commits in their name/,
   },
   {
     no_door_may: "attach as the terminal of a session",

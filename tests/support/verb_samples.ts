@@ -151,6 +151,8 @@ export interface VerbSample {
   params?(world: World, over: "mcp" | "rpc"): Json | Promise<Json>;
   /** What it answers to them where more than a daemon is needed to succeed. */
   fails_with?: string;
+  /** It is refused where a model may ask. */
+  person_only?: true;
   /** Ends the daemon. */
   ends_daemon?: true;
 }
@@ -357,6 +359,7 @@ export const SAMPLES: Readonly<Record<string, VerbSample>> = {
       session_id: await it.session({ workdir: await it.repository() }),
       message: "Nothing to commit",
     }),
+    person_only: true,
   },
   "worktree.list": { params: async (it) => ({ workdir: await it.repository("one") }) },
   "worktree.create": { params: async (it) => ({ workdir: await it.repository(), name: "one" }) },
@@ -398,6 +401,7 @@ export const SAMPLES: Readonly<Record<string, VerbSample>> = {
   "models.save_key": {
     // It has no default model, so that the other samples keep theirs.
     params: () => ({ provider: "together", key: "sk-sample", test: false }),
+    person_only: true,
   },
   "service.status": none,
   "service.install": { fails_with: "not_found" },

@@ -37,7 +37,7 @@ export const savedKeySchema = () =>
 
 export const newKeySchema = () =>
   z.object({
-    provider: z.string().min(1),
+    provider: z.string().min(1).describe("As `models.providers` names it"),
     key: z.string().min(1).meta({
       description: "Never returned, logged or written to a journal",
       writeOnly: true,

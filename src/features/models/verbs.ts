@@ -67,11 +67,10 @@ export const modelVerbs = [
     summary: "Tests a provider's API key at no cost and saves it, as `svc login` does.",
     access: "write",
     idempotent: true,
-    // No key is to pass through a model.
-    internal: true,
     input: newKeySchema,
     output: savedKeySchema,
     async handle({ services, caller, signal }, params) {
+      // No key is to pass through a model.
       if (mayBeModel(caller)) {
         throw new SvcError("permission_denied", "only a person saves a key", {
           hint: "the person can run `svc login`, or paste the key in the web app",

@@ -162,12 +162,11 @@ export const worktreeVerbs = [
     name: "repository.commit",
     summary: "Commits the changes in a session's checkout on its branch, without running hooks.",
     access: "write",
-    // A model can commit with its own git, where the person's rules decide.
-    internal: true,
     input: () =>
       z.object({
         session_id: session_id(),
-        message: z.string().trim().min(1).max(10_000),
+        message: z.string().trim().min(1).max(10_000)
+          .describe("Its first line is the subject of the commit"),
         paths: z.array(z.string().min(1)).min(1).max(1_000).optional()
           .describe("Only these files, relative to the checkout; by default, all changes"),
         versions: z.record(z.string(), z.string()).optional()
@@ -180,6 +179,7 @@ export const worktreeVerbs = [
     async handle(context, { session_id, ...asked }) {
       const { commitChanges } = await import("./commit.ts");
       const { checkoutOf, requirePerson } = await import("./places.ts");
+      // A model can commit with its own git, where the person's rules decide.
       requirePerson(context.caller);
       const call = await checkoutOf(context, session_id);
       return { commit: await commitChanges({ ...call, ...asked }) };

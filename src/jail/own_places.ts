@@ -20,7 +20,7 @@ export interface OwnPlaces {
   /** Leads programs to them. */
   env: Record<string, string>;
   /** Removes what only this command had. */
-  remove(): void;
+  remove(): Promise<void>;
 }
 
 /** Whose they are. */
@@ -45,7 +45,7 @@ export class PlaceMaker {
     const tmp = space?.tmp ?? makeScratch();
     const caches = space?.caches;
     const git_config = this.#identity(space);
-    const home_here = join(tmp, "home");
+    const home_here = join(tmp, OWN_HOME);
     makeDirectory(home_here);
     const used = {
       npm: exists(join(workdir, "package-lock.json")),
@@ -64,8 +64,8 @@ export class PlaceMaker {
         ...toolchainEnvironment(home, shown),
         ...(caches === undefined ? {} : cacheEnvironment(home, { network, ...used, at: caches })),
       },
-      remove() {
-        if (space === undefined) removeScratch(tmp);
+      async remove() {
+        if (space === undefined) await removeScratch(tmp);
       },
     };
   }
@@ -90,14 +90,17 @@ export function makeScratch(): string {
   return Deno.realPathSync(Deno.makeTempDirSync({ prefix: "svc-command-" }));
 }
 
-/** Most commands leave it empty; what is in it is removed beside other work. */
-export function removeScratch(path: string): void {
+/** What cannot be removed stays. What no command has used is gone when this returns. */
+export async function removeScratch(path: string): Promise<void> {
   try {
-    Deno.removeSync(path);
+    for (const each of [join(path, OWN_HOME), path]) if (exists(each)) Deno.removeSync(each);
   } catch {
-    removeTree(path).catch(() => {});
+    await removeTree(path).catch(() => {});
   }
 }
+
+/** In a directory of temporary files. */
+const OWN_HOME = "home";
 
 /** A command may have put something else there. Nothing is written below it from outside. */
 function makeDirectory(path: string): void {

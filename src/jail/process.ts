@@ -134,7 +134,7 @@ export async function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
     };
   } finally {
     endGroup();
-    await Promise.all(pipes.map((pipe) => pipe.close()));
+    await Promise.all([options.argv.ended?.(), ...pipes.map((pipe) => pipe.close())]);
     if (isGuarded(options)) await child.stdin.abort(DONE).catch(() => {});
   }
 }

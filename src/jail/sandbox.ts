@@ -94,6 +94,8 @@ export interface SandboxArgv {
   started?(child: Deno.ChildProcess): void;
   /** Called if it could not start. */
   failed?(): void;
+  /** Called after its end. Removes what only it had. */
+  ended?(): Promise<void>;
 }
 
 /** Builds the command to spawn. Disposing of it closes the C library. */
@@ -408,10 +410,14 @@ async function findLandlock(
   return sandbox;
 }
 
-function probedBy(argv: SandboxArgv): Promise<string | undefined> {
-  return probed((signal) =>
-    spawnArgv(argv, { cwd: "/", stdin: "null", stdout: "null", stderr: "piped", signal }).output()
-  );
+async function probedBy(argv: SandboxArgv): Promise<string | undefined> {
+  try {
+    return await probed((signal) =>
+      spawnArgv(argv, { cwd: "/", stdin: "null", stdout: "null", stderr: "piped", signal }).output()
+    );
+  } finally {
+    await argv.ended?.();
+  }
 }
 
 /**

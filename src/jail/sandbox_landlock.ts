@@ -109,7 +109,7 @@ export function landlock(
       try {
         rules = landlockRules(scope, surroundings, { ...places, git, granted });
       } catch (error) {
-        places.remove();
+        void places.remove();
         throw error;
       }
       const inside = setInside(scope.env);
@@ -138,8 +138,8 @@ export function landlock(
           }),
         },
         limited: shared && (() => shared.begin({ session_id: scope.session_id, space })),
-        started: (child) => void child.status.finally(places.remove),
-        failed: places.remove,
+        failed: () => void places.remove(),
+        ended: places.remove,
       };
     },
     alone(argv, directories, env) {
@@ -157,8 +157,8 @@ export function landlock(
         reaper: reaping,
         args: ["-c", BECOME, program, ...checkedFirst(directories, argv)],
         env: { ...env, TMPDIR: scratch },
-        started: (child) => void child.status.finally(remove),
-        failed: remove,
+        failed: () => void remove(),
+        ended: remove,
       };
     },
     granted: grantedHere,

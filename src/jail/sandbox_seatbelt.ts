@@ -80,8 +80,8 @@ export function seatbelt(
           }),
         },
         limited: shared && (() => shared.begin({ session_id: scope.session_id, space })),
-        started: (child) => void child.status.finally(places.remove),
-        failed: places.remove,
+        failed: () => void places.remove(),
+        ended: places.remove,
       };
     },
     alone(argv, directories, env) {
@@ -102,8 +102,8 @@ export function seatbelt(
         // The stat of macOS cannot check the identities of the directories as that of Linux does.
         args: ["-p", profile, ...argv],
         env: { ...env, TMPDIR: scratch },
-        started: (child) => void child.status.finally(() => removeScratch(scratch)),
-        failed: () => removeScratch(scratch),
+        failed: () => void removeScratch(scratch),
+        ended: () => removeScratch(scratch),
       };
     },
     granted: grantedHere,

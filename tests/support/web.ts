@@ -139,6 +139,11 @@ export class AppPage {
       );
     }, rules);
     assertEquals([what, found], [what, []]);
+    // axe sees a second element of an id only where a label names it.
+    const ids: string[] = await this.page.evaluate(
+      "[...document.querySelectorAll('[id]')].map(({ id }) => id)",
+    );
+    assertEquals([what, ids.filter((id, n) => ids.indexOf(id) !== n)], [what, []]);
   }
 
   /**

@@ -1,6 +1,6 @@
 import { type Signal, useSignal } from "@preact/signals";
 import type { RefObject } from "preact";
-import { useEffect, useId, useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import type { Token } from "../../../src/base/highlight/tokens.ts";
 import { useApp } from "../app.ts";
 import { Coloured } from "../highlight/code.tsx";
@@ -8,6 +8,7 @@ import { pageHighlighter } from "../highlight/highlighter.ts";
 import { isSend } from "../session/send_key.tsx";
 import { Button } from "../ui/button.tsx";
 import { Icon } from "../ui/icon.tsx";
+import { useId } from "../ui/use_id.ts";
 import { useVirtualizer } from "../ui/use_virtualizer.ts";
 import { type Comments, type LineComment, rangeText } from "./comments.ts";
 import { editor, EDITORS } from "./editors.ts";

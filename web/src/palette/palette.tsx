@@ -1,7 +1,7 @@
 /** Finds a view, a session or a verb, and goes there or runs it. */
 import "../main.tsx";
 import { useSignal } from "@preact/signals";
-import { useEffect, useId, useLayoutEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { CallVerb } from "../../../src/features/verb_types.ts";
 import { type App, useApp } from "../app.ts";
 import { matchPath } from "../router.ts";
@@ -12,6 +12,7 @@ import { Dialog } from "../ui/dialog.tsx";
 import { Icon, type IconName } from "../ui/icon.tsx";
 import { hasWords } from "../ui/search_box.tsx";
 import { VerbForm } from "./verb_form.tsx";
+import { useId } from "../ui/use_id.ts";
 
 export type VerbInfo = Result<"daemon.verbs">["verbs"][number];
 

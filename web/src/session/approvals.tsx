@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import type { RefObject } from "preact";
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { exactLine } from "../../../src/base/visible.ts";
 import { askedOf, type PersonAnswer } from "../../../src/protocol/person_question.ts";
 import { alwaysText, choiceText, RULE_SCOPES, shownDigest } from "../../../src/session/question.ts";
@@ -16,6 +16,7 @@ import { QuestionBody, Words } from "./question.tsx";
 import type { SessionStore } from "./store.ts";
 import { type Held, useArmed, useHeld } from "./use_armed.ts";
 import { useKeys } from "./use_keys.ts";
+import { useId } from "../ui/use_id.ts";
 
 type Approve = Params<"session.approve">;
 type Decision = Approve["decision"];

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
-import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Button } from "./button.tsx";
+import { useId } from "./use_id.ts";
 
 interface DialogProps {
   title: string;

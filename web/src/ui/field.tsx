@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useId } from "preact/hooks";
+import { useId } from "./use_id.ts";
 
 interface FieldProps {
   label: string;

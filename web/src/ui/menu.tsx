@@ -1,8 +1,9 @@
 import { useSignal } from "@preact/signals";
-import { useId, useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { useApp } from "../app.ts";
 import { Button } from "./button.tsx";
 import { Icon, type IconName } from "./icon.tsx";
+import { useId } from "./use_id.ts";
 import { usePopover } from "./use_popover.ts";
 
 export interface MenuItem {

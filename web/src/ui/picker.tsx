@@ -1,8 +1,9 @@
 import { useSignal } from "@preact/signals";
-import { useEffect, useId, useLayoutEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { explain } from "../rpc/api.ts";
 import { isComposed } from "./composed.ts";
 import { Icon, type IconName } from "./icon.tsx";
+import { useId } from "./use_id.ts";
 import { usePopover } from "./use_popover.ts";
 
 export interface Option {
@@ -100,16 +101,18 @@ function Choices({ label, placeholder, options, version, onPick }: PickerProps) 
   useLayoutEffect(() => box.current!.focus(), []);
   useEffect(() => {
     let gone = false;
+    const asked = query.value;
     const take = (them: readonly Option[] | undefined, error?: unknown) => {
-      if (gone) return;
+      // More may have been typed before this effect is cleaned up.
+      if (gone || asked !== query.peek()) return;
       found.value = them ?? [];
-      found_for.current = query.peek();
+      found_for.current = asked;
       if (awaited.current && found.value.length > 0) choose(found.value[0]);
       awaited.current = false;
       problem.value = error === undefined ? undefined : explain(error);
       at.value = Math.min(at.peek(), Math.max(0, found.value.length - 1));
     };
-    (async () => take(await options(query.value)))().catch((error) => take(undefined, error));
+    (async () => take(await options(asked)))().catch((error) => take(undefined, error));
     return () => gone = true;
   }, [query.value, version]);
   const chosen = at.value;

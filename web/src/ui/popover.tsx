@@ -1,8 +1,9 @@
 /** A button and the box that it opens: above everything, closed by Escape or a click beside it. */
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useId, useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { Icon, type IconName } from "./icon.tsx";
+import { useId } from "./use_id.ts";
 import { usePopover } from "./use_popover.ts";
 
 interface PopoverProps {

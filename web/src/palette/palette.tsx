@@ -214,6 +214,7 @@ interface SearchProps {
 /** A combobox: the focus stays in the box, the arrows move through what is found. */
 function Search({ sections, label }: SearchProps) {
   const query = useSignal("");
+  const asked = query.value;
   /** The key of what is chosen; undefined for the first one. */
   const at = useSignal<string | undefined>(undefined);
   const id = useId();
@@ -233,9 +234,10 @@ function Search({ sections, label }: SearchProps) {
     ? Math.min(0, found.length - 1)
     : found.findIndex(({ key }) => key === at.value);
   useEffect(() => {
-    // Also what is first stays chosen when something else comes or goes.
-    at.value ??= found[0]?.key;
-  }, [query.value, found.length]);
+    // Also what is first stays chosen when something else comes or goes. More may have been typed
+    // before this runs.
+    if (asked === query.peek()) at.value ??= found[0]?.key;
+  }, [asked, found.length]);
   useEffect(() => {
     const options = list.current!.querySelectorAll("[role=option]");
     // With its heading, where it is the first.

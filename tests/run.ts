@@ -4,12 +4,13 @@
  * has the text.
  */
 import { HELP, type Options, readOptions } from "./runner/options.ts";
-import { everything, named } from "./runner/files.ts";
+import { everything, named, partOf } from "./runner/files.ts";
 import { Run } from "./runner/run.ts";
 
 async function main(): Promise<number> {
   let options: Options;
   let files;
+  let left_out = 0;
   try {
     options = readOptions(Deno.args, (name) => Deno.env.get(name), navigator.hardwareConcurrency);
     if (options.help) {
@@ -17,15 +18,15 @@ async function main(): Promise<number> {
       return 0;
     }
     const { paths } = options;
-    files = paths.length > 0
-      ? await named(paths, Boolean(Deno.env.get("SVC_BIN")))
-      : await everything();
+    if (paths.length > 0) files = await named(paths, Boolean(Deno.env.get("SVC_BIN")));
+    else ({ files, left_out } = await everything(options.all));
+    files = partOf(files, options.shard);
     if (options.ignoring) files = files.filter(({ reads_only }) => !reads_only);
   } catch (error) {
     console.error(`test: ${(error as Error).message}`);
     return 1;
   }
-  return await new Run(options, files).toEnd();
+  return await new Run(options, files, left_out).toEnd();
 }
 
 if (import.meta.main) Deno.exit(await main());

@@ -69,19 +69,53 @@ async function readsOnly(path: string): Promise<boolean> {
   return !/\bignore\b/.test(await Deno.readTextFile(join(root, path)));
 }
 
+/** Lists the files that run with `--all` only. */
+const LONG = "tests/long.txt";
+
+/** Returns the paths that a list names: one on each line, with remarks after `#`. */
+export function listed(text: string): string[] {
+  return text.split("\n").map((line) => line.replace(/#.*/, "").trim()).filter((it) => it !== "");
+}
+
+/** What runs where no file is named. */
+interface Everything {
+  files: TestFile[];
+  /** How many files the list of long ones leaves out. */
+  left_out: number;
+}
+
 /**
- * Returns everything: the unit tests, and what starts svc, against the binary that people use. What
- * can only be tested from source also runs from source.
+ * Returns the unit tests, and what starts svc, against the binary that people use. What can only be
+ * tested from source also runs from source.
+ *
+ * @param all also the files that are listed as long
+ * @throws {Error} when the list names what is no test file
  */
-export async function everything(): Promise<TestFile[]> {
+export async function everything(all: boolean): Promise<Everything> {
+  const long = new Set(listed(await Deno.readTextFile(join(root, LONG))));
   const files = await named(UNITS, false);
-  for (const path of await testFiles([PROCESSES])) {
+  const of_processes = await testFiles([PROCESSES]);
+  for (const path of long) {
+    if (!of_processes.includes(path)) {
+      throw new Error(`${LONG} names ${path}: no test file is there`);
+    }
+  }
+  for (const path of of_processes) {
+    if (!all && long.has(path)) continue;
     files.push({ path, on_binary: true });
     if (/\btests_source\b/.test(await Deno.readTextFile(join(root, path)))) {
       files.push({ path, on_binary: false });
     }
   }
-  return files;
+  return { files, left_out: all ? 0 : long.size };
+}
+
+/** Returns one part of several, which take about as long each. */
+export function partOf(
+  files: readonly TestFile[],
+  [part, parts]: readonly [number, number],
+): TestFile[] {
+  return longestFirst(files, {}).filter((_, n) => n % parts === part - 1);
 }
 
 /** Seconds that files of a folder take on average, for files that have not run here yet. */

@@ -1,5 +1,5 @@
-import { assertEquals } from "@std/assert";
-import { keyOf, longestFirst, named } from "./files.ts";
+import { assert, assertEquals } from "@std/assert";
+import { everything, keyOf, listed, longestFirst, named, partOf } from "./files.ts";
 
 Deno.test("the longest files start first, new ones by what is usual for their folder", () => {
   const file = (path: string, on_binary = false) => ({ path, on_binary });
@@ -29,4 +29,22 @@ Deno.test("unit tests that ignore nothing may only read", async () => {
   assertEquals(await of("src/base/semaphore_test.ts"), [true]);
   assertEquals(await of("src/jail/command_test.ts"), [false]);
   assertEquals(await of("tests/runner/files_test.ts"), [false]);
+});
+
+Deno.test("long files run with --all only, and each file is in one of the parts", async () => {
+  assertEquals(listed("# why\ntests/a_test.ts\n\n  tests/b_test.ts # 90 s\n"), [
+    "tests/a_test.ts",
+    "tests/b_test.ts",
+  ]);
+  const [short, all] = [await everything(false), await everything(true)];
+  assert(short.left_out > 0);
+  assertEquals(all.left_out, 0);
+  const keys = all.files.map(keyOf).sort();
+  assertEquals(
+    keys.filter((key) => short.files.some((it) => keyOf(it) === key)).length,
+    short.files.length,
+  );
+  const parts = [1, 2, 3].map((part) => partOf(all.files, [part, 3]));
+  assertEquals(parts.flat().map(keyOf).sort(), keys);
+  assert(parts.every(({ length }) => Math.abs(length - keys.length / 3) < 1));
 });

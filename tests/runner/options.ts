@@ -1,9 +1,13 @@
 /** The command line of the test command. */
 
-export const HELP = `Runs tests: everything, or the files and directories that you name.
+export const HELP =
+  `Runs tests: each row of the contract and one of each kind of attack and fault, or the files and
+directories that you name.
 
-  sh install/dev.sh test [--unit] [--ignoring] [--slowest] [flags of deno test] [file or directory ...]
+  sh install/dev.sh test [--all] [--unit] [--slowest] [flags of deno test] [file or directory ...]
 
+  --all       run everything, also the files that tests/long.txt lists
+  --shard     run one part of several, such as 2/4
   --unit      run only the unit tests, in src and web
   --ignoring  leave out the unit tests' files that run with read permission alone in any case
   --slowest   list the 30 slowest tests and files at the end
@@ -32,6 +36,10 @@ Exit code: 0 if everything passed, 1 if something failed, 130 if the run was sto
 export interface Options {
   help: boolean;
   slowest: boolean;
+  /** Whether the long files run too, where none is named. */
+  all: boolean;
+  /** The part to run, from 1, of how many. */
+  shard: readonly [part: number, parts: number];
   /** Whether files that run with read permission alone in any case are left out. */
   ignoring: boolean;
   /** The files and directories to test; empty for everything. */
@@ -63,6 +71,8 @@ export function readOptions(
   const options: Options = {
     help: false,
     slowest: false,
+    all: false,
+    shard: [1, 1],
     ignoring: false,
     paths: [],
     flags: [],
@@ -77,6 +87,9 @@ export function readOptions(
     else if (arg === "--help" || arg === "-h") options.help = true;
     else if (arg === "--slowest") options.slowest = true;
     else if (arg === "--ignoring") options.ignoring = true;
+    else if (arg === "--all") options.all = true;
+    else if (arg.startsWith("--shard=")) options.shard = shardOf(arg.slice("--shard=".length));
+    else if (arg === "--shard") options.shard = shardOf(rest.shift());
     else if (arg === "--unit") options.paths.push(...UNITS);
     else if (arg === "--filter") {
       const text = rest.shift();
@@ -86,6 +99,12 @@ export function readOptions(
     else options.paths.push(arg);
   }
   return options;
+}
+
+function shardOf(text = ""): [number, number] {
+  const [, part, parts] = /^([1-9]\d*)\/([1-9]\d*)$/.exec(text)?.map(Number) ?? [];
+  if (part <= parts) return [part, parts];
+  throw new Error(`--shard is "${text}"; it is a part of several, such as 2/4`);
 }
 
 function isStrict(flaky: string | undefined): boolean {

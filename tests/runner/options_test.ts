@@ -20,6 +20,12 @@ Deno.test("files, own flags and flags of deno test are told apart", () => {
   assertEquals(read([]).paths, []);
   assertEquals([read([]).ignoring, read(["--ignoring"]).ignoring], [false, true]);
   assertThrows(() => read(["--filter"]), Error, "--filter needs a text");
+  assertEquals([read([]).all, read(["--all"]).all], [false, true]);
+  assertEquals([read([]).shard, read(["--shard", "2/4"]).shard], [[1, 1], [2, 4]]);
+  assertEquals(read(["--shard=4/4"]).shard, [4, 4]);
+  for (const shard of ["5/4", "0/4", "2", "x"]) {
+    assertThrows(() => read([`--shard=${shard}`]), Error, `--shard is "${shard}"`);
+  }
 });
 
 Deno.test("the environment sets how many files run at once, for how long, and whether flaky ones fail", () => {

@@ -26,6 +26,7 @@ const STOPPED = 130;
 export class Run {
   readonly #options: Options;
   readonly #all: number;
+  readonly #left_out: number;
   /** Whether people see what the tests print: those of one file. */
   readonly #shown: boolean;
   readonly #screen = new Screen(STDOUT, () => this.#progress());
@@ -53,8 +54,9 @@ export class Run {
   #svc_bin = Deno.env.get("SVC_BIN") || undefined;
   #compiling?: Promise<void>;
 
-  constructor(options: Options, files: readonly TestFile[]) {
+  constructor(options: Options, files: readonly TestFile[], left_out: number) {
     this.#options = options;
+    this.#left_out = left_out;
     this.#queue = [...files];
     this.#from_source = new Set(files.flatMap((it) => it.on_binary ? [] : it.path));
     this.#all = files.length;
@@ -297,6 +299,7 @@ export class Run {
       outcomes,
       failed: this.#failed,
       ignored: byReason(ignored, lacking),
+      left_out: this.#left_out,
       stopped: [...this.#unfinished.map(({ file }) => file), ...this.#queue],
       slowest,
       strict,

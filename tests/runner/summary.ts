@@ -24,6 +24,8 @@ export interface Ended {
   failed: readonly string[];
   /** What was ignored, by reason. */
   ignored: readonly string[];
+  /** How many files run with `--all` only. */
+  left_out: number;
   /** The files that were not run to their end because the run was stopped. */
   stopped: readonly TestFile[];
   slowest: boolean;
@@ -61,10 +63,13 @@ export function counted({ outcomes, failed, strict }: Ended): Counts {
  * @param on_screen whether the errors must leave room for the rest on one screen.
  */
 export function summary(ended: Ended, on_screen: boolean): string {
-  const { outcomes, failed, ignored, stopped, strict, elapsed_ms } = ended;
+  const { outcomes, failed, ignored, left_out, stopped, strict, elapsed_ms } = ended;
   const counts = counted(ended);
   const parts = slowest(ended);
-  if (ignored.length > 0) parts.push(`Not run:\n${indented(ignored.join("\n"))}`);
+  const not_run = left_out === 0
+    ? ignored
+    : [...ignored, `long files, which --all runs: ${left_out}`];
+  if (not_run.length > 0) parts.push(`Not run:\n${indented(not_run.join("\n"))}`);
   if (stopped.length > 0) {
     const paths = stopped.map(({ path }) => `  ${path}`);
     const shown = paths.length > 20

@@ -75,7 +75,7 @@ export async function loginInBrowser(login: PkceLogin): Promise<string> {
       return text(200, "You are logged in. You can close this page.");
     } catch (error) {
       reject(error);
-      return text(400, "The login failed. The terminal says why.");
+      return text(400, "The login failed. Where you began it, you see why.");
     }
   });
   const host = `127.0.0.1:${server.addr.port}`;

@@ -3,47 +3,11 @@ import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/as
 import { toText } from "@std/streams";
 import { join } from "@std/path";
 import { Browser, chromiumPath } from "../support/browser.ts";
+import { BROWSER_KEY as KEY, openRouter } from "../support/open_router.ts";
 import { can_run_svc, Place, spawnSvc } from "../support/svc.ts";
 
 const ignore = !can_run_svc;
 const posix = Deno.build.os !== "windows";
-const KEY = "sk-or-v1-of-the-browser";
-
-/** OpenRouter, as far as a login needs it: its page sends the person back at once. */
-function openRouter() {
-  const challenges = new Map<string, string>();
-  const asked: string[] = [];
-  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
-    const { pathname, searchParams } = new URL(request.url);
-    asked.push(pathname);
-    if (pathname === "/auth") {
-      const code = `code-${crypto.randomUUID()}`;
-      challenges.set(code, searchParams.get("code_challenge")!);
-      const back = new URL(searchParams.get("callback_url")!);
-      back.searchParams.set("code", code);
-      return Response.redirect(back, 302);
-    }
-    if (pathname === "/api/v1/auth/keys") {
-      const { code, code_verifier } = await request.json();
-      const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(code_verifier));
-      const challenge = new Uint8Array(hash).toBase64({ alphabet: "base64url", omitPadding: true });
-      return challenges.get(code) === challenge
-        ? Response.json({ key: KEY, user_id: "user_1" })
-        : Response.json({ error: { message: "Invalid code_verifier", code: 403 } }, {
-          status: 403,
-        });
-    }
-    const known = request.headers.get("authorization") === `Bearer ${KEY}`;
-    return known
-      ? Response.json({ data: [{ id: "acme/model" }] })
-      : Response.json({ error: { message: "No auth" } }, { status: 401 });
-  });
-  return {
-    asked,
-    origin: `http://127.0.0.1:${server.addr.port}`,
-    [Symbol.asyncDispose]: () => server.shutdown(),
-  };
-}
 
 /** Begins `svc login openrouter`; the page is what it prints, what opens it is a program of the test. */
 async function begin(place: Place, origin: string, opener = "exit 3") {

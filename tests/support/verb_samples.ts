@@ -403,6 +403,15 @@ export const SAMPLES: Readonly<Record<string, VerbSample>> = {
     params: () => ({ provider: "together", key: "sk-sample", test: false }),
     person_only: true,
   },
+  "models.login": {
+    params: () => ({ provider: "openrouter" }),
+    person_only: true,
+  },
+  "models.login_result": {
+    params: () => ({ provider: "openrouter" }),
+    fails_with: "not_found",
+    person_only: true,
+  },
   "service.status": none,
   "service.install": { fails_with: "not_found" },
   "service.uninstall": none,

@@ -1,6 +1,7 @@
 /** The way to a model from the page: a key, a server of this machine, or none. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { walk } from "@std/fs";
+import { BROWSER_KEY, openRouter } from "../support/open_router.ts";
 import { startOpenAiServer } from "../support/model_servers.ts";
 import { SharedBrowser } from "../support/shared_browser.ts";
 import { can_run_svc, Place } from "../support/svc.ts";
@@ -115,6 +116,43 @@ Deno.test({
     await card.getByRole("button", { name: "Save without a test" }).click();
     await card.getByText("The key is saved, but was not tested.").waitFor();
     assertEquals(await filesWith(place.home, "sk-untested"), ["keys.json"]);
+  },
+});
+
+Deno.test({
+  name: "a provider that gives a key in the browser is logged in to, also after a refusal",
+  ignore: no_browser,
+  async fn() {
+    await using provider = openRouter();
+    await using place = new Place();
+    place.configure(`[models.openrouter]\nbase_url = "${provider.origin}/api/v1"\n`);
+    let daemon = await place.serve();
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, daemon, "/settings");
+    const { page } = app;
+    const card = page.getByRole("region", { name: "API key" });
+    await card.getByLabel("Provider").selectOption("openai");
+    assertEquals(await card.getByRole("button", { name: /^Log in/ }).count(), 0);
+    await card.getByLabel("Provider").selectOption("openrouter");
+
+    provider.refuses = true;
+    await card.getByRole("button", { name: "Log in with OpenRouter" }).click();
+    await card.getByRole("alert").getByText("openrouter refused the login: denied by you")
+      .waitFor();
+    await app.accessible("a login that was refused");
+    assertEquals(await filesWith(place.home, BROWSER_KEY), []);
+
+    provider.refuses = false;
+    await card.getByRole("button", { name: "Log in with OpenRouter" }).click();
+    await card.getByText("The key works. It can use 1 model").waitFor();
+    assertEquals(await filesWith(place.home, BROWSER_KEY), ["keys.json"]);
+    app.clean("a login in the browser");
+    await daemon.stop();
+    daemon = await place.serve();
+    await using client = await daemon.rpc();
+    const { providers } = await client.rpc.call("models.providers");
+    const { key_from } = providers.find((it: { provider: string }) => it.provider === "openrouter");
+    assertEquals(key_from, "login");
   },
 });
 

@@ -16,6 +16,7 @@ export const models = feature({
       const warn = (message: string, fields: Record<string, unknown>) => log.warn(message, fields);
       return new CatalogueDownload({ path: paths.catalogue, url, warn });
     });
+    const logins = new Opener(async () => new (await import("./login.ts")).ProviderLogins());
     const downloadIfDue = async () => {
       if (url() !== undefined) (await download.get()).begin();
     };
@@ -27,13 +28,17 @@ export const models = feature({
         env,
         agents: () => config().of(ACP),
         mask: (key) => log.mask(key),
+        logins: () => logins.get(),
         async catalogue() {
           await downloadIfDue();
           return await catalogue();
         },
       },
       beforeModel: downloadIfDue,
-      stop: async () => await (await download.opened)?.stop(),
+      async stop() {
+        await (await download.opened)?.stop();
+        await (await logins.opened)?.stop();
+      },
     };
   },
 });

@@ -10,6 +10,9 @@ export const waysSchema = () =>
       key_from: z.enum(["environment", "login"]).optional()
         .describe("Where its key comes from, if it has one"),
       problem: z.string().optional().describe("Why its saved key is not used"),
+      login: z.boolean().describe(
+        "Whether it gives a key in the browser; models.login begins that",
+      ),
     })).describe("Providers that take a key; models.save_key saves one"),
     servers: z.array(z.object({
       provider: z.string(),

@@ -5,8 +5,9 @@ import type { ModelRegistry } from "../../models/registry.ts";
 import type { AcpEntry } from "../../models/acp_entry.ts";
 import type { Env, HomePaths } from "../../os/paths.ts";
 import { SvcError } from "../../protocol/errors.ts";
-import { mayBeModel, verbsOf } from "../../verbs/define.ts";
+import { type Caller, mayBeModel, verbsOf } from "../../verbs/define.ts";
 import { overviewSchema } from "../../protocol/schemas/models.ts";
+import type { ProviderLogins } from "./login.ts";
 import { newKeySchema, savedKeySchema, waysSchema } from "./schemas.ts";
 
 /** The services of the verbs about models. */
@@ -21,9 +22,18 @@ export interface ModelServices {
   agents(): Readonly<Record<string, AcpEntry>>;
   /** Keeps a key out of the log. */
   mask(key: string): void;
+  logins(): Promise<ProviderLogins>;
 }
 
 const defineVerb = verbsOf<ModelServices>();
+
+/** No key is to pass through a model. @throws {SvcError} permission_denied */
+function requirePerson(caller: Caller): void {
+  if (!mayBeModel(caller)) return;
+  throw new SvcError("permission_denied", "only a person saves a key", {
+    hint: "the person can run `svc login`, or do it in the web app",
+  });
+}
 
 export const modelVerbs = [
   defineVerb({
@@ -70,15 +80,35 @@ export const modelVerbs = [
     input: newKeySchema,
     output: savedKeySchema,
     async handle({ services, caller, signal }, params) {
-      // No key is to pass through a model.
-      if (mayBeModel(caller)) {
-        throw new SvcError("permission_denied", "only a person saves a key", {
-          hint: "the person can run `svc login`, or paste the key in the web app",
-        });
-      }
+      requirePerson(caller);
       const { saveProviderKey } = await import("./save_key.ts");
       const { models, paths, mask } = services;
       return await saveProviderKey({ registry: models(), paths, mask, signal }, params);
+    },
+  }),
+  defineVerb({
+    name: "models.login",
+    summary: "Starts a login at a provider that gives a key in the browser, as OpenRouter does.",
+    access: "write",
+    input: () =>
+      z.object({ provider: z.string().min(1).describe("As `models.providers` names it") }),
+    output: () => z.object({ url: z.string().describe("The page where the person agrees") }),
+    async handle({ services, caller }, { provider }) {
+      requirePerson(caller);
+      const { models, paths, mask, logins } = services;
+      return { url: await (await logins()).begin({ registry: models(), paths, mask }, provider) };
+    },
+  }),
+  defineVerb({
+    name: "models.login_result",
+    summary: "Waits until a person agrees to a login that models.login started; saves the key.",
+    access: "write",
+    idempotent: true,
+    input: () => z.object({ provider: z.string().min(1).describe("As in models.login") }),
+    output: savedKeySchema,
+    async handle({ services, caller, signal }, { provider }) {
+      requirePerson(caller);
+      return await (await services.logins()).end(provider, signal);
     },
   }),
 ];

@@ -6,6 +6,7 @@ import { isLocal, takesKey } from "../../models/overview.ts";
 import type { ModelRegistry } from "../../models/registry.ts";
 import type { Env } from "../../os/paths.ts";
 import { which } from "../../os/which.ts";
+import { loginPages } from "./login.ts";
 import type { waysSchema } from "./schemas.ts";
 
 export type Ways = z.output<ReturnType<typeof waysSchema>>;
@@ -53,6 +54,7 @@ export async function waysToModels(
         address: address!,
         key_from,
         problem: key_problem,
+        login: loginPages(registry, provider) !== undefined,
       })),
     servers: look
       ? await Promise.all(

@@ -35,6 +35,9 @@ function nameOf(provider: string): string {
   return Object.hasOwn(KNOWN, provider) ? KNOWN[provider].name : provider;
 }
 
+/** A person may take five minutes to agree. */
+const LOGIN_DEADLINE_MS = 6 * 60_000;
+
 function counted(models: number): string {
   return models === 1 ? "1 model" : `${models} models`;
 }
@@ -153,6 +156,8 @@ function KeyCard({ providers, onSaved, onModel }: KeyProps) {
   /** The provider could not be asked: the key may still be good. */
   const untested = useSignal(false);
   const saved = useSignal<Saved | undefined>(undefined);
+  /** Where the person agrees to a login that is waited for. */
+  const page_of_login = useSignal<string | undefined>(undefined);
   const chosen = providers.find((it) => it.provider === provider.value);
   const page = Object.hasOwn(KNOWN, provider.value) ? KNOWN[provider.value].page : undefined;
   const save = async (test: boolean) => {
@@ -173,8 +178,32 @@ function KeyCard({ providers, onSaved, onModel }: KeyProps) {
     busy.value = false;
   };
   const forget = () => {
-    problem.value = saved.value = undefined;
+    problem.value = saved.value = page_of_login.value = undefined;
     untested.value = false;
+  };
+  const login = async () => {
+    const { value } = provider;
+    forget();
+    const { url } = await client.call("models.login", { provider: value });
+    page_of_login.value = url;
+    // A browser that does not open it leaves the link.
+    open(url, "_blank", "noopener");
+    waitFor(url, value);
+  };
+  const waitFor = async (url: string, provider: string) => {
+    // Also if another provider is chosen meanwhile, the key is saved.
+    const told = () => page_of_login.peek() === url;
+    try {
+      const params = { provider };
+      const options = { timeout_ms: LOGIN_DEADLINE_MS };
+      const done = await client.call("models.login_result", params, options);
+      announcer.say(`The key of ${nameOf(provider)} is saved.`);
+      if (told()) saved.value = done;
+      await onSaved();
+    } catch (error) {
+      if (told()) problem.value = explain(error);
+    }
+    if (told()) page_of_login.value = undefined;
   };
   const found = saved.value;
   return (
@@ -229,6 +258,12 @@ function KeyCard({ providers, onSaved, onModel }: KeyProps) {
         </p>
         {chosen?.problem && !found && <p class="field-error">{chosen.problem}</p>}
         {problem.value && <p class="form-error" role="alert">{problem}</p>}
+        {page_of_login.value && (
+          <p role="status">
+            Waiting until you agree on{" "}
+            <a href={page_of_login} target="_blank" rel="noreferrer">the page of the login</a>.
+          </p>
+        )}
         <div class="card-foot">
           <Button
             type="submit"
@@ -239,6 +274,7 @@ function KeyCard({ providers, onSaved, onModel }: KeyProps) {
             Test and save
           </Button>
           {untested.value && <Button onClick={() => save(false)}>Save without a test</Button>}
+          {chosen?.login && <Button onClick={login}>Log in with {nameOf(chosen.provider)}</Button>}
         </div>
       </form>
       {found && (

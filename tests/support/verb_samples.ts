@@ -408,7 +408,7 @@ export const SAMPLES: Readonly<Record<string, VerbSample>> = {
     person_only: true,
   },
   "models.login_result": {
-    params: () => ({ provider: "openrouter" }),
+    params: () => ({ provider: "together" }),
     fails_with: "not_found",
     person_only: true,
   },

@@ -107,7 +107,7 @@ export function CommitDialog({ session_id, changed, onDone, onClose }: CommitDia
                   </div>
                 </fieldset>
               )
-              : <p class="hint">{`All ${found.value.files_changed} files are committed.`}</p>}
+              : <p class="hint">{`Commits all ${found.value.files_changed} files.`}</p>}
             {error.value && <p class="form-error" role="alert">{error.value}</p>}
             <footer class="dialog-foot">
               <Button onClick={onClose}>Cancel</Button>

@@ -24,6 +24,8 @@ export interface UserItem extends Shown {
   waits?: boolean;
   /** How it reaches the model while it waits. */
   delivery?: Delivery;
+  /** Whether it waits for a turn of its own; with that, another item takes its place. */
+  queued?: boolean;
 }
 
 /** The model's text in one step. */

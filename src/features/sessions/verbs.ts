@@ -16,6 +16,7 @@ import type { Permissions } from "../permissions/open.ts";
 import type { LastAsked } from "./conversation.ts";
 import {
   backgroundItemSchema,
+  delivery,
   movedSchema,
   pendingApprovalSchema,
   queuedMessageSchema,
@@ -206,7 +207,7 @@ export const sessionVerbs = [
   }),
   defineVerb({
     name: "session.send",
-    summary: "Sends a message: starts a turn, or steers the running one.",
+    summary: "Sends a message: starts a turn, steers the running one, or waits for its own turn.",
     access: "write",
     rest: { method: "POST", path: "/v1/sessions/:session_id/messages", status: 202 },
     input: () =>
@@ -215,6 +216,10 @@ export const sessionVerbs = [
         text: z.string().min(1),
         client_message_id: z.string().min(1).max(128).optional()
           .describe("Sending the same id again sends nothing and returns the same answer"),
+        delivery: delivery().default("steer").describe(
+          "While a turn runs: steer has its next step read the message, queue has the message " +
+            "wait for a turn of its own",
+        ),
         attachments: z.array(attachedSchema()).optional()
           .describe("PNG, JPEG, GIF and WebP images and PDF documents for the model"),
         max_steps: z.int().positive().optional().describe("Model calls of the turn it starts"),
@@ -257,6 +262,33 @@ export const sessionVerbs = [
       const session = await services.hub.get(session_id);
       const { withdraw } = await import("./withdraw.ts");
       return await withdraw(session, caller.via, message_ids);
+    },
+  }),
+  defineVerb({
+    name: "session.redeliver",
+    summary:
+      "Changes how a waiting message reaches the model: in the running turn, or in its own turn.",
+    access: "write",
+    idempotent: true,
+    rest: { method: "POST", path: "/v1/sessions/:session_id/redeliver", status: 200 },
+    input: () =>
+      z.object({
+        session_id: session_id(),
+        message_id: z.string().describe("A message that session.get lists as queued"),
+        delivery: delivery().describe(
+          "steer: the running turn's next step reads it, or it begins a turn at once; " +
+            "queue: it waits for a turn of its own",
+        ),
+      }),
+    output: () =>
+      z.object({
+        changed: z.boolean()
+          .describe("False if it waits in that way already, or the model has read it"),
+      }),
+    async handle({ services, caller }, { session_id, ...message }) {
+      const session = await services.hub.get(session_id);
+      const { redeliver } = await import("./withdraw.ts");
+      return await redeliver(session, caller.via, message);
     },
   }),
   defineVerb({

@@ -84,6 +84,8 @@ export class View {
   /** The note on a retried model call, until it is answered. */
   #retry: NoteItem | undefined;
   #calls = new Map<string, ToolItem>();
+  /** The calls whose commands run in the background, by the ids of those. */
+  #background = new Map<string, ToolItem>();
   #questions: Waiting[] = [];
   /** Messages that no model call has seen. */
   #unseen: UserItem[] = [];
@@ -220,9 +222,10 @@ export class View {
         this.#changes.push({ type: "plan", steps: event.data.steps });
         break;
       case "background.started":
-        this.#note(backgroundStartedText(event.data));
+        this.#startBackground(event.data);
         break;
       case "background.ended":
+        this.#endBackground(event.data);
         this.#note(backgroundEndedText(event.data));
         break;
       case "hook.ran":
@@ -388,6 +391,31 @@ export class View {
     if (lane_id === MAIN_LANE) return;
     this.#changes.push({ type: "lane_output", lane_id, text: content_block.text, redraws });
     for (const call of this.#calls.values()) if (call.lane_id === lane_id) this.#changed(call);
+  }
+
+  /** The call that started a command has it; without one, a note tells of it. */
+  #startBackground(data: EventData["background.started"]): void {
+    const item = data.call_id === undefined ? undefined : this.#calls.get(data.call_id);
+    if (item === undefined) {
+      this.#note(backgroundStartedText(data));
+      return;
+    }
+    item.background = { command_id: data.command_id, started_at: this.#event.at };
+    this.#background.set(data.command_id, item);
+    this.#changedBackground(item);
+  }
+
+  #endBackground(ended: EventData["background.ended"]): void {
+    const item = this.#background.get(ended.command_id);
+    if (item?.background === undefined) return;
+    Object.assign(item.background, { ended, ended_at: this.#event.at });
+    this.#background.delete(ended.command_id);
+    this.#changedBackground(item);
+  }
+
+  #changedBackground(item: ToolItem): void {
+    item.revision++;
+    this.#changes.push({ type: "background", item });
   }
 
   // ── questions ────────────────────────────────────────────────────────────────────────────────

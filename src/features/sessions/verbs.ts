@@ -81,6 +81,21 @@ async function sessionsIn(
   return { sessions };
 }
 
+/** What of the list has changed since an earlier answer. */
+async function listSince(
+  hub: Hub,
+  since: string,
+  { include_ended = false, include_archived = false },
+) {
+  const { changed, gone, ...answer } = await hub.listChanges(include_ended, since);
+  const hidden = changed.filter(({ archived }) => archived && !include_archived);
+  return {
+    ...answer,
+    sessions: hidden.length === 0 ? changed : changed.filter((it) => !hidden.includes(it)),
+    gone: answer.whole ? [] : [...gone, ...hidden.map(({ id }) => id)],
+  };
+}
+
 /** @throws {SvcError} permission_denied for a client that may be a model */
 function requirePerson(caller: Caller, does: string): void {
   if (!mayBeModel(caller)) return;
@@ -122,10 +137,23 @@ export const sessionVerbs = [
         workdir: z.string().optional().describe(
           "Only sessions in this directory, also those that it had under another path",
         ),
+        since: z.string().optional().describe(
+          "The tag of an earlier answer: only what has changed since is returned; empty for all",
+        ),
       }),
-    output: () => z.object({ sessions: z.array(sessionItemSchema()) }),
-    handle({ services: { hub } }, { workdir, ...params }) {
+    output: () =>
+      z.object({
+        sessions: z.array(sessionItemSchema()),
+        tag: z.string().optional().describe("Present with since: names this answer"),
+        gone: z.array(z.string()).optional()
+          .describe("Present with since: ids of sessions that are no longer listed"),
+        whole: z.boolean().optional().describe(
+          "Present with since: all sessions are returned, because the earlier answer is unknown",
+        ),
+      }),
+    handle({ services: { hub } }, { workdir, since, ...params }) {
       if (workdir !== undefined) return sessionsIn(hub, workdir, params);
+      if (since !== undefined) return listSince(hub, since, params);
       const { include_ended = false, include_archived = false } = params;
       const prepare = (found: readonly SessionItem[]) => {
         const leaves_out = !include_archived && found.some(({ archived }) => archived);

@@ -1,7 +1,6 @@
 /** What stands beside and below the head of a call whose work goes on: a subagent, a command. */
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { visible, visibleLine } from "../../../src/base/visible.ts";
 import { SUBAGENT } from "../../../src/protocol/events.ts";
 import { endText } from "../../../src/protocol/background_text.ts";
 import { findLane, laneEnded } from "../../../src/session/state_steps.ts";
@@ -103,7 +102,7 @@ export function LiveTail({ item, store }: LiveProps) {
 }
 
 function Tail({ item, text = "" }: { item: ToolItem; text?: string }) {
-  const shown = visible(text.slice(-TAIL).toWellFormed().trimEnd());
+  const shown = text.slice(-TAIL).toWellFormed().trimEnd();
   const at_end = useAtEnd<HTMLPreElement>(shown);
   if (shown === "") return <p class="tool-none">No output yet</p>;
   return (
@@ -169,5 +168,5 @@ export function LiveResult({ item }: { item: ToolItem }) {
   const { outcome, background } = item;
   if (background !== undefined || outcome === undefined) return null;
   const line = outcome.output.split("\n").find((it) => it.trim() !== "") ?? "";
-  return <p class="tool-result clip" dir="auto">{visibleLine(line.slice(0, LINE_MAX))}</p>;
+  return <p class="tool-result clip" dir="auto">{line.slice(0, LINE_MAX)}</p>;
 }

@@ -1,6 +1,5 @@
 /** The messages that wait for turns of their own, above the box; and what is done with one that waits. */
 import type { RefObject } from "preact";
-import { visibleLine } from "../../../src/base/visible.ts";
 import type { Delivery } from "../../../src/protocol/events.ts";
 import type { UserItem } from "../../../src/session/view.ts";
 import { useApp } from "../app.ts";
@@ -58,7 +57,7 @@ export function QueuedList({ store, input }: QueuedProps) {
         {queued.map(({ key, text, message_id = "" }) => (
           <li key={key}>
             <span class="queued-text clip" dir="auto">
-              {visibleLine(text.slice(0, SHOWN_MAX))}
+              {text.slice(0, SHOWN_MAX)}
             </span>
             <Button tone="quiet" icon="send" onClick={() => steer(message_id)}>
               {turn ? "Steer" : "Send now"}

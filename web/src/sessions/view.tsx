@@ -14,6 +14,7 @@ import { Empty, Failed, Pending } from "../ui/states.tsx";
 import { Ago } from "../ui/time.tsx";
 import { useKept } from "../ui/use_kept.ts";
 import { useMore } from "../ui/use_more.ts";
+import { useSwipe } from "../ui/use_swipe.ts";
 import { choose, new_session } from "./new_session.ts";
 import { useLoaded } from "../ui/use_loaded.ts";
 import { NewSession } from "./composer.tsx";
@@ -115,6 +116,12 @@ function SessionTable({ items }: { items: readonly SessionItem[] }) {
   const end = useMore(shown, STEP);
   const groups = firstOf(useGroups(items, list), shown.value);
   const left = items.length - shown.value;
+  // On a phone: the menu of a row is small.
+  useSwipe(list, {
+    to: "left",
+    begin: ({ target }) => (target as Element).closest<HTMLElement>(".session-row"),
+    done: (row) => row.querySelector<HTMLElement>(".menu-button")?.click(),
+  });
   // What has not changed is the same element, which is not drawn again.
   const rows = useMemo(() => new WeakMap<SessionItem, VNode>(), []);
   const row = (item: SessionItem) => {

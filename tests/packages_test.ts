@@ -12,6 +12,7 @@ const OTHERS = [
   "@seriousme/openapi-schema-validator",
   "@tanstack/virtual-core",
   "axe-core",
+  "katex",
   "playwright-core",
   "preact",
   "puppeteer-core",

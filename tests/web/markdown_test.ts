@@ -65,3 +65,41 @@ Deno.test({
     app.clean("Markdown");
   },
 });
+
+const MATHS = `A line $\\frac{a}{b}$ costs $5.
+
+$$
+\\sum_{n=1}^{N} n
+$$
+
+Wrong $\\frac{a$ and $\\href{javascript:alert(1)}{x}$ and $\\includegraphics{https://example.com/x}$.
+`;
+
+Deno.test({
+  name: "formulas are drawn when there are some, wrong ones as they were written, none acts",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([{ text: "plain" }, { text: MATHS }]);
+    await it.turn("go");
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon, "/cost");
+    const asked: string[] = [];
+    app.page.on("request", (request) => void asked.push(request.url()));
+    await app.go(`/sessions/${it.session_id}`);
+    const log = app.page.getByRole("log", { name: "Conversation" });
+    await log.getByText("plain").waitFor();
+    const loads = () => asked.filter((url) => url.includes("/assets/formula-")).length;
+    assertEquals(loads(), 0);
+    await it.turn("more");
+    await log.locator("math").nth(1).waitFor();
+    assertEquals(loads(), 1);
+    assertEquals(await log.locator("math mfrac").count(), 1);
+    assertEquals(await log.getByRole("group", { name: "Formula" }).locator("math").count(), 1);
+    await log.getByText("costs $5.").waitFor();
+    await log.getByText("$\\frac{a$").waitFor();
+    assertEquals(await log.locator(":is(a, img, [href], [src])").count(), 0);
+    assertEquals(asked.filter((url) => url.includes("example.com")), []);
+    await app.accessible("formulas");
+    app.clean("formulas");
+  },
+});

@@ -5,6 +5,8 @@
 import { Lexer, type Token, type Tokens } from "marked";
 import { type ComponentChildren, h } from "preact";
 import { useMemo } from "preact/hooks";
+import { type FormulaToken, MARKDOWN } from "../session/markdown_rules.ts";
+import { Formula } from "./formula.tsx";
 
 const LINK = /^(https?:|mailto:)/i;
 const IMAGE = /^data:image\/(png|jpeg|gif|webp);base64,/i;
@@ -12,13 +14,14 @@ const ENTITY = /&(?:#\d{1,7}|#x[\da-f]{1,6}|[a-z]\w*);/gi;
 /** Elements and texts of one piece: a table's short rows grow to the width of its head. */
 const PARTS_MAX = 20_000;
 const DEPTH_MAX = 100;
+/** Of one piece; more of them are shown as they were written. */
+const FORMULAS_MAX = 200;
 
 /** What a model or a tool wrote; what is nested too deep or grows too large is as it was written. */
 export function Markdown({ text }: { text: string }) {
   const drawn = useMemo(() => {
     try {
-      // A line that a model or a tool ended is one.
-      return new Drawing().all(new Lexer({ gfm: true, breaks: true }).lex(text));
+      return new Drawing().all(new Lexer(MARKDOWN).lex(text));
     } catch (error) {
       // A thousand quotes in each other: the lexer calls itself for each.
       if (error instanceof RangeError) return <p>{text}</p>;
@@ -31,18 +34,19 @@ export function Markdown({ text }: { text: string }) {
 class Drawing {
   #parts = 0;
   #depth = 0;
+  #formulas = 0;
 
   /** @throws {RangeError} for what is too deep or too large. */
   all(tokens: readonly Token[] = []): ComponentChildren {
     this.#parts += tokens.length;
     if (this.#parts > PARTS_MAX || this.#depth >= DEPTH_MAX) throw new RangeError("too large");
     this.#depth++;
-    const drawn = tokens.map((it) => this.#one(it));
+    const drawn = tokens.map((it) => this.#one(it as Tokens.Generic));
     this.#depth--;
     return drawn;
   }
 
-  #one(token: Token): ComponentChildren {
+  #one(token: Tokens.Generic): ComponentChildren {
     const within = () => this.all(token.tokens);
     switch (token.type) {
       case "space":
@@ -84,12 +88,19 @@ class Drawing {
       case "image":
         if (IMAGE.test(token.href)) return <img src={token.href} alt={decoded(token.text)} />;
         return link(token.href, decoded(token.text) || token.href);
+      case "formula":
+        return this.#formula(token as FormulaToken);
       case "html":
       case "escape":
         return token.text;
       default:
         return token.tokens === undefined ? decoded(token.text ?? token.raw) : within();
     }
+  }
+
+  #formula({ raw, tex, block }: FormulaToken): ComponentChildren {
+    if (++this.#formulas > FORMULAS_MAX) return <code>{raw}</code>;
+    return <Formula raw={raw} tex={tex} block={block} />;
   }
 
   /** A wide one scrolls by itself: by keyboard, too. */

@@ -77,7 +77,9 @@ class Drawing {
         return h(
           token.ordered ? "ol" : "ul",
           token.ordered && token.start !== 1 ? { start: token.start } : null,
-          token.items.map((item: Tokens.ListItem) => <li>{this.all(item.tokens)}</li>),
+          token.items.map((item: Tokens.ListItem, n: number) => (
+            <li key={n}>{this.all(item.tokens)}</li>
+          )),
         );
       case "checkbox":
         return token.checked ? "☑ " : "☐ ";

@@ -232,13 +232,19 @@ function eventTable(): string {
   const events = bodyOf(source, "export interface EventData {");
   const rows = membersOf(events).map(({ name, doc, type }) => {
     const named = type.match(/^\w+$/)?.[0];
-    const body = named === undefined
-      ? `\n${type.slice(1, -1)};`
-      : bodyOf(source, `interface ${named} {`);
+    const body = named === undefined ? `\n${type.slice(1, -1)};` : interfaceBody(source, named);
     const fields = membersOf(body).map((field) => `\`${field.name}\``).join(", ");
     return `| \`${name}\` | ${doc} | ${fields} |`;
   });
   return ["| event | what it says | data |", "|---|---|---|", ...rows].join("\n");
+}
+
+/** Returns the members of an interface, after those of the one that it extends. */
+function interfaceBody(source: string, name: string): string {
+  const found = new RegExp(`interface ${name}(?: extends (\\w+))? \\{`).exec(source);
+  const [opening, base] = found ?? [`interface ${name} {`];
+  const own = bodyOf(source, opening);
+  return base === undefined ? own : `${interfaceBody(source, base)}\n${own}`;
 }
 
 /** Returns the text within the braces that a line opens. */

@@ -96,6 +96,15 @@ const EVENTS: { [T in EventType]: Case<T> } = {
     says: /please look/,
     elsewhere: { mission: "the mission's spec has the prompt" },
   },
+  "user.queued": {
+    data: { message_id: "m", text: "and then this" },
+    says: /and then this/,
+    elsewhere: {
+      web: "the list above the message box has it",
+      acp: "the protocol has no queue: it is told when its turn begins",
+      mission: "the mission's spec has the prompt",
+    },
+  },
   "user.withdrawn": {
     before: [["user.message", { message_id: "m", text: "please look" }]],
     data: { messages: [{ message_id: "m", seq: 1 }], by: "local" },

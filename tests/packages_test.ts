@@ -12,7 +12,7 @@ const OTHERS = [
   "@seriousme/openapi-schema-validator",
   "@tanstack/virtual-core",
   "axe-core",
-  "dompurify",
+  "katex",
   "playwright-core",
   "preact",
   "puppeteer-core",

@@ -352,6 +352,8 @@ export class Sessions {
   #showItem(session_id: string, open: Open, item: Item): void {
     switch (item.kind) {
       case "user":
+        // It is told when its turn begins.
+        if (item.queued) return;
         if (open.own.delete(item.client_message_id ?? "")) return;
         return this.#tell(session_id, said("user", messageLines(item.text, item.attachments)));
       case "text":

@@ -4,13 +4,14 @@ import type { EventParams, RpcClient } from "../client/rpc.ts";
 import { toSvcError, wasAnswered, withHint } from "../protocol/errors.ts";
 import { writeAllSync } from "../base/write_all.ts";
 import { contextText } from "../protocol/compacted_text.ts";
-import type { SessionEvent } from "../protocol/events.ts";
+import type { Delivery, SessionEvent } from "../protocol/events.ts";
 import { stillPending } from "../session/state_steps.ts";
 import { visible, visibleJson } from "../base/visible.ts";
 import { parkedNow } from "../protocol/note_text.ts";
 import { type Question, shownDigest } from "../session/question.ts";
 import type { Args, CallVerb } from "../features/verb_types.ts";
 import { exportCommand } from "../features/chat_commands/export_command.ts";
+import { QUEUE_USAGE, queuedText } from "../features/chat_commands/queue_command.ts";
 import { runSetting, settingCommand } from "../features/chat_commands/setting_command.ts";
 import {
   NONE_QUEUED,
@@ -150,12 +151,13 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
     const said = await saying;
     if (said !== undefined) say(paint.dim(visible(named(said))));
   };
-  const send = async (line: string) => {
+  const send = async (line: string, delivery?: Delivery) => {
     const text = await messageFor(rpc, session_id, line);
     busy = true;
     const client_message_id = crypto.randomUUID();
     view.typedHere(client_message_id);
-    await deliver((rpc) => rpc.call("session.send", { session_id, text, client_message_id }));
+    const message = { session_id, text, client_message_id, ...(delivery && { delivery }) };
+    await deliver((rpc) => rpc.call("session.send", message));
   };
   /** Sends what takes effect once; if the connection breaks, the next daemon gets it too. */
   const deliver = async (sending: Sending, again = false) => {
@@ -248,6 +250,12 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
     const undoing = undoCommand(line);
     if (undoing !== undefined) {
       return act(report(runUndo(undoing, session_id, call))).finally(goOn);
+    }
+    const queued = queuedText(line);
+    if (queued !== undefined) {
+      if (queued !== "") return act(send(queued, "queue")).finally(goOn);
+      say(paint.dim(QUEUE_USAGE));
+      return goOn();
     }
     if (line === "/help") return act(help()).finally(goOn);
     if (first && (!typed_before || line === "")) {

@@ -319,8 +319,16 @@ class Run {
     if (event.type === "subagent.started") this.#asking.add(event.data.lane_id);
     if (event.type === "approval.requested") this.#onAsked(event.data);
     else if (event.type === "user.withdrawn") {
-      for (const { seq } of event.data.messages) this.#withdrawn.add(seq);
+      const { messages, queued } = event.data as EventData["user.withdrawn"];
+      if (queued !== undefined) {
+        // It gets a turn of its own, after those before.
+        if (queued.message_id === this.#message_id) this.#sent_seq = Infinity;
+        return;
+      }
+      for (const { seq } of messages) this.#withdrawn.add(seq);
       if (this.#withdrawn.has(this.#sent_seq)) this.#onWithdrawn();
+    } else if (event.type === "user.message") {
+      if (event.data.message_id === this.#message_id) this.#sent_seq = event.seq;
     } else if (event.type === "turn.parked") {
       this.#parked = event.data as EventData["turn.parked"];
       this.#onParked();

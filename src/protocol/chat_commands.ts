@@ -21,6 +21,7 @@ export const CHAT_COMMANDS = [
   "pause",
   "permissions",
   "pin",
+  "queue",
   "quit",
   "redo",
   "remove-dir",

@@ -37,10 +37,10 @@ export type TierStatus = "pending" | "running" | "passed" | "failed";
 export type TurnUsage = z.output<ReturnType<typeof turnUsageSchema>>;
 
 /** Options of a message. */
-export type SendOptions = Omit<EventData["user.message"], "message_id" | "text">;
+export type SendOptions = Omit<SentMessage, "message_id" | "text">;
 
 /** Limits of the turn that a message starts, in addition to the session's budget. */
-export type TurnLimits = Omit<SendOptions, "client_message_id" | "attachments">;
+export type TurnLimits = Pick<LaterMessage, "max_steps" | "max_usd">;
 
 export interface ContentBlock {
   type: "text";
@@ -68,6 +68,23 @@ interface MissionBegin {
 
 /** How a message reaches a model at work: at the turn's next step, or in a later turn. */
 export type Delivery = "steer" | "queue";
+
+/** A message that waits for a turn of its own. */
+export interface LaterMessage {
+  message_id: string;
+  text: string;
+  client_message_id?: string;
+  attachments?: Attachment[];
+  /** Limits of its turn: model calls, and USD. */
+  max_steps?: number;
+  max_usd?: number;
+}
+
+/** A message for the next model call. */
+interface SentMessage extends LaterMessage {
+  /** How it reaches the model; absent if it begins a turn. */
+  delivery?: Delivery;
+}
 
 /** Why a turn has to be continued. */
 export type CutBy = "stop" | "crash" | "limit" | "asked";
@@ -212,19 +229,16 @@ export interface EventData {
     by: string;
   };
   /** A message was accepted; with one in flight it steers the turn. */
-  "user.message": {
-    message_id: string;
-    text: string;
-    client_message_id?: string;
-    /** How it reaches the model; absent if it begins a turn. */
-    delivery?: Delivery;
-    attachments?: Attachment[];
-    /** Limits of its turn: model calls, and USD. */
-    max_steps?: number;
-    max_usd?: number;
-  };
+  "user.message": SentMessage;
+  /** A message waits for a turn of its own, after the running one: then it is a `user.message`. */
+  "user.queued": LaterMessage;
   /** Messages were taken back that no model call has seen: they are not answered. */
-  "user.withdrawn": { messages: { message_id: string; seq: number }[]; by: string };
+  "user.withdrawn": {
+    messages: { message_id: string; seq: number }[];
+    by: string;
+    /** The one message waits for a turn of its own from now on, instead of steering. */
+    queued?: LaterMessage;
+  };
   /** A turn begins. */
   "turn.started": { turn_id: string; model: string };
   /**

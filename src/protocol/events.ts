@@ -12,6 +12,7 @@ export const DURABLE: ReadonlySet<EventType> = new Set<EventType>([
   "session.ended",
   "turn.completed",
   "turn.parked",
+  "user.queued",
   "user.withdrawn",
 ]);
 

@@ -6,6 +6,7 @@ import { atomicWrite, ensurePrivateDir, flushDir, openOwnFile, readDirIfAny } fr
 import type { Attachment } from "../protocol/attachments.ts";
 import type { Journal } from "./journal.ts";
 import { Transcript } from "./transcript.ts";
+import { laterOfCheckpoint } from "./view_kept.ts";
 
 /** How long an unnamed file stays: its event may not be recorded yet. */
 const UNNAMED_KEPT_MS = 3_600_000;
@@ -91,12 +92,14 @@ export async function keepNamed(attachments: Attachments, journal: Journal): Pro
   for await (const event of journal.read(0)) {
     switch (event.type) {
       case "user.message":
+      case "user.queued":
       case "session.tool_completed":
       case "subagent.tool_completed":
         add(event.data);
     }
     if (event.type !== "session.checkpoint") continue;
     add({ attachments: attachmentsIn(Transcript.from(event.data.transcript)) });
+    for (const { message } of laterOfCheckpoint(event.data.state)) add(message);
   }
   await attachments.keepOnly(hashes);
 }

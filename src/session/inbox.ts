@@ -1,6 +1,6 @@
 /** The messages that wait in a session for a turn: sent, seen by a model call, or withdrawn. */
 import type { EventData, SendOptions } from "../protocol/events.ts";
-import type { QueuedMessage, SessionState } from "./session_state.ts";
+import type { Later, QueuedMessage, SessionState } from "./session_state.ts";
 import type { RunningTurn } from "./turn.ts";
 
 /** Where a message stands. */
@@ -9,11 +9,14 @@ export interface Sent {
   seq: number;
 }
 
+/** A message that was withdrawn; with its text if that is not in a `user.message`. */
+export type Withdrawn = Pick<QueuedMessage, "message_id" | "seq"> & Partial<Pick<Later, "message">>;
+
 export class Inbox {
   readonly #state: SessionState;
   readonly #turn: () => RunningTurn | undefined;
   readonly #sending = new Map<string, Promise<Sent>>();
-  /** The messages that are being withdrawn, and when that is recorded. */
+  /** The messages that are being withdrawn or begin to be answered, and when that is recorded. */
   readonly #withdrawing = new Set<string>();
   #withdrawn: Promise<unknown> = Promise.resolve();
 
@@ -71,19 +74,41 @@ export class Inbox {
     return queued.filter(({ message_id, seq }) => seq > from && !this.#withdrawing.has(message_id));
   }
 
+  /** The messages that wait for turns of their own, in order. */
+  get later(): Later[] {
+    return this.#state.later.filter(({ message }) => !this.#withdrawing.has(message.message_id));
+  }
+
+  /** Keeps a message from being withdrawn while it leaves the queue. */
+  async takeLater<T>({ message: { message_id } }: Later, take: () => Promise<T>): Promise<T> {
+    this.#withdrawing.add(message_id);
+    const taken = take();
+    this.#withdrawn = Promise.allSettled([this.#withdrawn, taken]);
+    try {
+      return await taken;
+    } finally {
+      this.#withdrawing.delete(message_id);
+    }
+  }
+
   /**
    * Withdraws waiting messages that no turn has begun to answer.
    *
    * @param message_ids default: all; others than those that wait are passed over.
-   * @returns those withdrawn, oldest first.
+   * @returns those withdrawn, in the order in which they would have been read.
    */
   async withdraw(
     message_ids: readonly string[] | undefined,
     record: (messages: EventData["user.withdrawn"]["messages"]) => Promise<unknown>,
-  ): Promise<QueuedMessage[]> {
+  ): Promise<Withdrawn[]> {
     // What was sent before is meant too.
     await Promise.allSettled(this.#sending.values());
-    const taken = this.waiting.filter(({ message_id }) =>
+    const later = this.later.map(({ seq, message }) => ({
+      message_id: message.message_id,
+      seq,
+      message,
+    }));
+    const taken: Withdrawn[] = [...this.waiting, ...later].filter(({ message_id }) =>
       message_ids?.includes(message_id) ?? true
     );
     if (taken.length === 0) return [];

@@ -22,14 +22,14 @@ import {
   type SessionEvent,
 } from "../protocol/events.ts";
 import type { Ids } from "./ids.ts";
-import type { Sent } from "./inbox.ts";
+import type { Sent, Withdrawn } from "./inbox.ts";
 import type { Rights } from "./index_file.ts";
 import type { Journal } from "./journal.ts";
 import { Lanes } from "./lanes.ts";
 import type { Parks } from "./parked.ts";
 import type { Retention } from "./retention.ts";
 import type { Kept, Snapshots } from "./snapshots.ts";
-import type { QueuedMessage, SessionState } from "./session_state.ts";
+import type { SessionState } from "./session_state.ts";
 import type { Deltas, Published, Sink, Subscription } from "./subscription.ts";
 import type { Transcript } from "./transcript.ts";
 import type { Turn, TurnEnd } from "./turn.ts";
@@ -275,7 +275,7 @@ export class Session {
   // ── the turn ─────────────────────────────────────────────────────────────────────────────────
 
   /**
-   * Takes a message: starts a turn, or steers the one in flight.
+   * Takes a message: starts a turn, steers the one in flight, or waits for a turn of its own.
    *
    * @param more its limits; a second call with the same client_message_id sends nothing and answers
    * the same.
@@ -287,15 +287,33 @@ export class Session {
   }
 
   /** Withdraws waiting messages; see {@linkcode Turns.withdraw}. @throws {SvcError} `ended`. */
-  async withdraw(by: string, message_ids?: readonly string[]): Promise<QueuedMessage[]> {
+  async withdraw(by: string, message_ids?: readonly string[]): Promise<Withdrawn[]> {
     this.#requireOpen();
     return await this.#turns.withdraw(by, message_ids);
+  }
+
+  /**
+   * Changes how a waiting message reaches the model; see {@linkcode Turns.redeliver}.
+   *
+   * @throws {SvcError} `ended`, or `conflict` when the session is paused.
+   */
+  async redeliver(...message: Parameters<Turns["redeliver"]>): Promise<boolean> {
+    this.#requireRunning();
+    return await this.#turns.redeliver(...message);
   }
 
   /** The messages that can be withdrawn, oldest first, and how they reach the model. */
   get queued(): z.output<ReturnType<typeof queuedMessageSchema>>[] {
     const delivery = this.#turns.delivery ?? "queue";
-    return this.#turns.inbox.waiting.map(({ message_id, seq }) => ({ message_id, seq, delivery }));
+    const { waiting, later } = this.#turns.inbox;
+    return [
+      ...waiting.map(({ message_id, seq }) => ({ message_id, seq, delivery })),
+      ...later.map(({ seq, message: { message_id } }) => ({
+        message_id,
+        seq,
+        delivery: "queue" as const,
+      })),
+    ];
   }
 
   /** Begins the turn of a message that waits, if one does: after a restart nothing else would. */

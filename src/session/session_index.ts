@@ -16,7 +16,7 @@ import type { Session } from "./session.ts";
 import { type SessionItem, toItem } from "./session_item.ts";
 import { MAIN_LANE } from "../protocol/events.ts";
 import type { SessionState } from "./session_state.ts";
-import { laneEnded, messageWaits } from "./state_steps.ts";
+import { laneEnded, messageWaits, turnIsDue } from "./state_steps.ts";
 
 /** Number of sessions that makes the index a large file. */
 const MANY = 1_000;
@@ -256,7 +256,8 @@ function knownOf(state: SessionState, journal: Known["journal"]): Known {
     }
     : undefined;
   const busy = state.state !== "ended" && left === undefined && (
-    state.turn !== undefined || messageWaits(state) || open || state.pending_approvals.length > 0
+    state.turn !== undefined || messageWaits(state) || turnIsDue(state) || open ||
+    state.pending_approvals.length > 0
   );
   return {
     directory: state.directory,

@@ -9,6 +9,7 @@ import type {
   CheckpointState,
   DirectoryIdentity,
   EventData,
+  LaterMessage,
   RulesFile,
   SkippedRules,
   StopReason,
@@ -84,6 +85,13 @@ export interface QueuedMessage {
   before: { message_id: string; seq: number };
 }
 
+/** A message that waits for a turn of its own. */
+export interface Later {
+  /** seq of the event that queued it. */
+  seq: number;
+  message: LaterMessage;
+}
+
 export interface SessionState {
   id: string;
   workdir: string;
@@ -128,6 +136,10 @@ export interface SessionState {
   last_message_seq: number;
   /** Messages that no model call has seen, oldest first. */
   queued: QueuedMessage[];
+  /** Messages that wait for turns of their own, in order. */
+  later: Later[];
+  /** Whether they wait for a person, too: the last turn failed, or the conversation went back. */
+  later_held?: true;
   /** Messages up to this seq are answered, or their turn has ended. */
   taken_seq: number;
   /** Oldest first; retention keeps them. */

@@ -309,3 +309,68 @@ test("the conversation of an idle session is read again when something has happe
   assertEquals(three.messages().length, 2);
   await session.kill();
 });
+
+test("queued messages get a turn each, in order, after a crash too; one is taken back", async ({ dir, path }) => {
+  const before = new Answered();
+  const cut = await newSession(path, { runTurn: before.turn(() => true) });
+  await cut.send("go");
+  await until(() => before.seen.length === 1);
+  const queue = { delivery: "queue" } as const;
+  const first = await cut.send("first", { ...queue, client_message_id: "c1", max_steps: 3 });
+  assertEquals(await cut.send("first", { ...queue, client_message_id: "c1" }), first);
+  const second = await cut.send("second", queue);
+  await cut.send("third", queue);
+  assertEquals(cut.queued.map(({ delivery }) => delivery), ["queue", "queue", "queue"]);
+  assertEquals(
+    (await cut.withdraw("local", [second.message_id])).map(({ message }) => message?.text),
+    ["second"],
+  );
+  assertEquals(await cut.withdraw("local", [second.message_id]), []);
+  const crashed = dir.join("crashed.ndjson");
+  Deno.copyFileSync(path, crashed);
+  const after = new Answered();
+  const limits: unknown[] = [];
+  const runTurn = after.turn(() => false);
+  const again = await reopened(crashed, {
+    runTurn: (session, turn) => {
+      limits.push(session.state.turn?.limits);
+      return runTurn(session, turn);
+    },
+  });
+  await again.recover();
+  // Its turn was cut off, so that they wait for the person.
+  again.takeUp();
+  assertEquals([again.state.later_held, again.queued.length], [true, 2]);
+  await again.send("go on");
+  await until(() => again.state.later.length === 0 && again.state.turn === undefined);
+  assertEquals(after.seen.map((it) => it.at(-1)), ["go on", "first", "third"]);
+  assertEquals(limits, [undefined, { max_steps: 3 }, undefined]);
+  const ids = (await journaled(crashed)).flatMap((it) =>
+    it.type === "user.message" && it.data.text === "first" ? [it.data.message_id] : []
+  );
+  assertEquals(ids, [first.message_id]);
+  await cut.kill();
+  await again.kill();
+});
+
+test("a message that steers is queued instead, and one that is queued steers", async ({ path }) => {
+  const answered = new Answered();
+  const session = await newSession(path, { runTurn: answered.turn(() => true) });
+  await session.send("go");
+  await until(() => answered.seen.length === 1);
+  const sent = () => session.state.queued.map((it) => it.message_id);
+  const [begun] = sent();
+  const { message_id, seq } = await session.send("this", { client_message_id: "c" });
+  const read = (at: number) =>
+    Promise.resolve(at === seq ? { message_id, text: "this", client_message_id: "c" } : undefined);
+  const waits = () => session.queued.map((it) => it.delivery);
+  assertEquals(await session.redeliver(message_id, "queue", "local", read), true);
+  assertEquals([waits(), sent(), session.fresh], [["queue"], [begun], false]);
+  assertEquals(await session.redeliver(message_id, "queue", "local", read), false);
+  assertEquals(await session.redeliver(message_id, "steer", "local", read), true);
+  assertEquals([waits(), session.state.later, session.fresh], [["steer"], [], true]);
+  assertEquals(await session.redeliver(message_id, "steer", "local", read), false);
+  const reread = await reopened(path);
+  assertEquals(reread.state.queued.map((it) => it.message_id), [begun, message_id]);
+  await session.kill();
+});

@@ -5,6 +5,7 @@ import {
   MODEL_RETRY,
   PINNED,
   type SessionEvent,
+  type StopReason,
   type TurnLimits,
   UNPINNED,
 } from "../protocol/events.ts";
@@ -43,6 +44,9 @@ export const SENT_KEPT = 10_000;
 /** Finished tool lanes kept for listing. */
 const LANES_KEPT = 64;
 
+/** Ends of turns after which a message that waits for its own turn gets it. */
+const LATER_AFTER: ReadonlySet<StopReason> = new Set<StopReason>(["ok", "cancelled"]);
+
 export function emptyState(id: string): SessionState {
   return {
     id,
@@ -64,6 +68,7 @@ export function emptyState(id: string): SessionState {
     last_message_id: "",
     last_message_seq: 0,
     queued: [],
+    later: [],
     taken_seq: 0,
     cost_hours: [],
     lanes: [],
@@ -90,6 +95,17 @@ function isOfDaemon({ type, data }: SessionEvent): boolean {
   return type === "session.checkpoint" || type === "daemon.reloaded" ||
     type === "session.located" ||
     (type === "session.paused" || type === "session.resumed") && data.reason !== "operator";
+}
+
+/** Remembers the answer to a message; the first counts if it is sent again. */
+function rememberSent(
+  { sent }: SessionState,
+  client_message_id: string | undefined,
+  answer: { message_id: string; seq: number },
+): void {
+  if (client_message_id === undefined || sent.has(client_message_id)) return;
+  sent.set(client_message_id, answer);
+  if (sent.size > SENT_KEPT) sent.delete(sent.keys().next().value!);
 }
 
 /** Applies one event. Unknown types only move `last_seq`. */
@@ -139,6 +155,7 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
       state.messages_count++;
       state.archived = undefined;
       const { client_message_id, message_id, max_steps, max_usd } = event.data;
+      state.later = state.later.filter(({ message }) => message.message_id !== message_id);
       state.queued = [...state.queued, {
         message_id,
         seq: event.seq,
@@ -150,17 +167,22 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
       }];
       state.last_message_id = message_id;
       state.last_message_seq = event.seq;
-      if (client_message_id !== undefined) {
-        state.sent.set(client_message_id, { message_id, seq: event.seq });
-        if (state.sent.size > SENT_KEPT) state.sent.delete(state.sent.keys().next().value!);
-      }
+      rememberSent(state, client_message_id, { message_id, seq: event.seq });
+      break;
+    }
+    case "user.queued": {
+      const { client_message_id, message_id } = event.data;
+      state.archived = undefined;
+      state.later = [...state.later, { seq: event.seq, message: event.data }];
+      rememberSent(state, client_message_id, { message_id, seq: event.seq });
       break;
     }
     case "user.withdrawn":
-      withdrawMessages(state, event.data);
+      withdrawMessages(state, event);
       break;
     case "turn.started": {
       const limits = state.queued.at(-1)?.limits ?? {};
+      state.later_held = undefined;
       state.cut = undefined;
       state.turn = {
         turn_id: event.data.turn_id,
@@ -176,6 +198,7 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
       break;
     }
     case "turn.continued":
+      state.later_held = undefined;
       continueTurn(state, event.data.after);
       break;
     case "turn.parked": {
@@ -242,6 +265,7 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
       state.turn = undefined;
       withdrawApprovals(state, event);
       state.last_stop = event.data.stop_reason;
+      if (!LATER_AFTER.has(event.data.stop_reason)) state.later_held = true;
       if (event.data.message !== "") state.messages_count++;
       break;
     case "session.paused":

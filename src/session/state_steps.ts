@@ -61,6 +61,11 @@ export function messageWaits({ queued }: Pick<SessionState, "queued">): boolean 
   return queued.length > 0;
 }
 
+/** Whether a message waits for a turn of its own that begins by itself. */
+export function turnIsDue({ later, later_held }: SessionState): boolean {
+  return later.length > 0 && later_held !== true;
+}
+
 /** The waiting message in data of older versions. */
 export function queuedBefore(
   { last_message_seq: seq, last_message_id, taken_seq }: Pick<
@@ -117,11 +122,18 @@ export function takeMessages(state: SessionState, seq: number): void {
 /** Undoes messages; only their client_message_ids stay known. */
 export function withdrawMessages(
   state: SessionState,
-  { messages }: EventData["user.withdrawn"],
+  { seq: at_seq, data: { messages, queued } }: Extract<
+    SessionEvent,
+    { type: "user.withdrawn" }
+  >,
 ): void {
+  const gone = new Set(messages.map(({ seq }) => seq));
+  state.later = [
+    ...state.later.filter(({ seq }) => !gone.has(seq)),
+    ...queued === undefined ? [] : [{ seq: at_seq, message: queued }],
+  ];
   const [first] = state.queued;
   if (first === undefined) return;
-  const gone = new Set(messages.map(({ seq }) => seq));
   const left = state.queued.filter(({ seq }) => !gone.has(seq));
   state.messages_count -= state.queued.length - left.length;
   const last = left.at(-1) ?? first.before;

@@ -5,16 +5,17 @@ import {
   type Compacted,
   type CutBy,
   type Delivery,
+  type LaterMessage,
   MAIN_LANE,
   type SendOptions,
   type StopReason,
 } from "../protocol/events.ts";
 import { CompactionRequest } from "./compaction_request.ts";
-import { Inbox, type Sent } from "./inbox.ts";
+import { Inbox, type Sent, type Withdrawn } from "./inbox.ts";
 import type { Session, SessionParts } from "./session.ts";
-import type { QueuedMessage, SessionState } from "./session_state.ts";
+import type { SessionState } from "./session_state.ts";
 import { isOver, parkedUntil, type Parks, unparked } from "./parked.ts";
-import { messageWaits } from "./state_steps.ts";
+import { messageWaits, turnIsDue } from "./state_steps.ts";
 import { newTurn, type RunningTurn, type TurnEnd } from "./turn.ts";
 import { TurnCloser } from "./turn_closer.ts";
 import type { Writer } from "./writer.ts";
@@ -74,24 +75,64 @@ export class Turns {
   }
 
   /**
-   * Takes a message: starts a turn, or steers the one in flight. A second call with the same
-   * client_message_id sends nothing and returns the same.
+   * Takes a message: starts a turn, or steers the one in flight; with the delivery `queue` it waits
+   * for a turn of its own. A second call with the same client_message_id sends nothing and returns
+   * the same.
    */
   send(text: string, more: SendOptions): Promise<Sent> {
     return this.inbox.sendOnce(more, () => this.#send(text, more));
   }
 
-  async #send(text: string, more: SendOptions): Promise<Sent> {
+  async #send(text: string, { delivery, ...more }: SendOptions): Promise<Sent> {
     this.#writer.requireWritable();
     await this.closer.closeStray("error");
     this.closer.mended();
     const message_id = this.#parts.ids.next("msg");
-    const { delivery } = this;
-    const sent = { message_id, text, ...more, ...(delivery && { delivery }) };
-    const { seq } = await this.#session.emit("user.message", sent);
+    const message = { message_id, text, ...more };
+    const seq = delivery === "queue" && this.delivery !== undefined
+      ? (await this.#session.emit("user.queued", message)).seq
+      : await this.#deliver(message);
     // It steers the turn that waits to go on; behind a parked one it waits too.
     if (!this.goOn()) this.startNext();
     return { message_id, seq };
+  }
+
+  /** Has the model read a message as soon as it can. @returns its seq. */
+  async #deliver(message: LaterMessage): Promise<number> {
+    const { delivery } = this;
+    const sent = { ...message, ...(delivery && { delivery }) };
+    return (await this.#session.emit("user.message", sent)).seq;
+  }
+
+  /**
+   * Has a waiting message steer the turn, or wait for a turn of its own.
+   *
+   * @param read returns the text of a message that steers.
+   * @returns false when it waits in that way already, or waits no longer.
+   */
+  async redeliver(
+    message_id: string,
+    delivery: Delivery,
+    by: string,
+    read: (seq: number) => Promise<LaterMessage | undefined>,
+  ): Promise<boolean> {
+    if (delivery === "steer") {
+      const later = this.inbox.later.find(({ message }) => message.message_id === message_id);
+      if (later === undefined) return false;
+      this.#writer.requireWritable();
+      await this.inbox.takeLater(later, () => this.#deliver(later.message));
+      if (!this.goOn()) this.startNext();
+      return true;
+    }
+    const waiting = this.inbox.waiting.find((it) => it.message_id === message_id);
+    const queued = waiting && await read(waiting.seq);
+    if (queued === undefined) return false;
+    const taken = await this.inbox.withdraw(
+      [message_id],
+      (messages) => this.#session.emit("user.withdrawn", { messages, by, queued }),
+    );
+    this.startNext();
+    return taken.length > 0;
   }
 
   /** How a message reaches the model that is sent now; undefined if it begins a turn. */
@@ -103,7 +144,7 @@ export class Turns {
   }
 
   /** Withdraws messages; see {@linkcode Inbox.withdraw}. They are not answered after a restart either. */
-  async withdraw(by: string, message_ids?: readonly string[]): Promise<QueuedMessage[]> {
+  async withdraw(by: string, message_ids?: readonly string[]): Promise<Withdrawn[]> {
     try {
       return await this.inbox.withdraw(
         message_ids,
@@ -116,8 +157,26 @@ export class Turns {
 
   /** Begins the turn of a message that waits, if one does. */
   startNext(): void {
-    if (!this.inbox.fresh || this.#left !== undefined || !this.#mayBegin()) return;
-    this.#begin((turn) => this.#runTurn(turn));
+    if (this.#left !== undefined || !this.#mayBegin()) return;
+    if (this.inbox.fresh) this.#begin((turn) => this.#runTurn(turn));
+    else this.#startLater();
+  }
+
+  /** Begins the turn of the first message that waits for its own. */
+  #startLater(): void {
+    const [later] = this.inbox.later;
+    if (later === undefined || !turnIsDue(this.#state)) return;
+    this.#begin(async (turn) => {
+      // It is about to be answered: nobody can take it back between two awaits.
+      turn.held_seq = Infinity;
+      try {
+        await this.inbox.takeLater(later, () => this.#session.emit("user.message", later.message));
+      } catch (error) {
+        this.#warn("could not begin a queued message", error);
+        return this.closer.mend();
+      }
+      await this.#runTurn(turn);
+    });
   }
 
   #mayBegin(): boolean {
@@ -356,12 +415,13 @@ export class Turns {
       await this.closer.close(turn, end);
     } catch (error) {
       // Ended meanwhile, or unwritable.
-      this.#parts.log.warn("could not record turn.completed", {
-        session_id: this.#state.id,
-        error: messageOf(error),
-      });
+      this.#warn("could not record turn.completed", error);
       this.closer.mend();
     }
+  }
+
+  #warn(what: string, error: unknown): void {
+    this.#parts.log.warn(what, { session_id: this.#state.id, error: messageOf(error) });
   }
 
   /** Returns until when a turn is parked that a limit has ended, or how it ends. */

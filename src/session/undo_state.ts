@@ -41,6 +41,7 @@ export function applyRewound(
 ): void {
   const { undo } = state;
   const { rewind_id, message_id, to_seq, files, conversation, undo_of } = data;
+  if (state.later.length > 0) state.later_held = true;
   if (files !== undefined) undo.last = files.to;
   if (conversation !== undefined) {
     Object.assign(state, conversation);

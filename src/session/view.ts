@@ -10,6 +10,7 @@ import { compactedText } from "../protocol/compacted_text.ts";
 import {
   type EventData,
   type EventType,
+  type LaterMessage,
   MAIN_LANE,
   MODEL_RETRY,
   PINNED,
@@ -44,7 +45,7 @@ import type {
   ToolOutcome,
   UserItem,
 } from "./view_items.ts";
-import { itemsOfCheckpoint, type Unkeyed } from "./view_kept.ts";
+import { itemsOfCheckpoint, laterOfCheckpoint, type Unkeyed } from "./view_kept.ts";
 
 export type * from "./view_items.ts";
 
@@ -83,9 +84,13 @@ export class View {
   /** The note on a retried model call, until it is answered. */
   #retry: NoteItem | undefined;
   #calls = new Map<string, ToolItem>();
+  /** The calls whose commands run in the background, by the ids of those. */
+  #background = new Map<string, ToolItem>();
   #questions: Waiting[] = [];
   /** Messages that no model call has seen. */
   #unseen: UserItem[] = [];
+  /** Messages that wait for turns of their own, in order. */
+  #queued: UserItem[] = [];
   /** The calls of the model's last answer. */
   #answered = new Set<string>();
   /** The model was not called after this event yet: its next call sees all messages before. */
@@ -124,9 +129,15 @@ export class View {
     switch (event.type) {
       case "session.checkpoint":
         for (const item of itemsOfCheckpoint(event.data.transcript)) this.#keep(item);
+        for (const { seq, message } of laterOfCheckpoint(event.data.state)) {
+          this.#queue(message, seq);
+        }
         break;
       case "user.message":
         this.#addUser(event.data);
+        break;
+      case "user.queued":
+        this.#queue(event.data);
         break;
       case "user.withdrawn":
         this.#withdraw(event.data);
@@ -211,9 +222,10 @@ export class View {
         this.#changes.push({ type: "plan", steps: event.data.steps });
         break;
       case "background.started":
-        this.#note(backgroundStartedText(event.data));
+        this.#startBackground(event.data);
         break;
       case "background.ended":
+        this.#endBackground(event.data);
         this.#note(backgroundEndedText(event.data));
         break;
       case "hook.ran":
@@ -258,6 +270,9 @@ export class View {
   #addUser(
     { message_id, text, attachments, client_message_id, delivery }: EventData["user.message"],
   ): void {
+    const queued = this.#queued.find((it) => it.message_id === message_id);
+    if (queued !== undefined) this.#changes.push({ type: "removed", item: queued });
+    this.#queued = this.#queued.filter((it) => it !== queued);
     const item = this.#add<UserItem>({
       ...this.#shown(),
       kind: "user",
@@ -269,6 +284,26 @@ export class View {
       waits: this.#turn || delivery !== undefined,
     });
     this.#unseen.push(item);
+  }
+
+  /** A message waits for a turn of its own. */
+  #queue(
+    { message_id, text, attachments, client_message_id }: LaterMessage,
+    seq = this.#event.seq,
+  ): void {
+    this.#queued.push(this.#add<UserItem>({
+      ...this.#shown(),
+      key: `queued-${message_id}`,
+      seq,
+      kind: "user",
+      text,
+      message_id,
+      attachments,
+      client_message_id,
+      delivery: "queue",
+      waits: true,
+      queued: true,
+    }));
   }
 
   /** A turn started that answers the messages up to a seq. */
@@ -296,14 +331,16 @@ export class View {
     this.#unseen = this.#unseen.filter((item) => item.seq > seq);
   }
 
-  #withdraw({ messages }: EventData["user.withdrawn"]): void {
+  #withdraw({ messages, queued }: EventData["user.withdrawn"]): void {
     const gone = new Set(messages.map(({ seq }) => seq));
-    for (const item of this.#unseen) {
+    for (const item of [...this.#unseen, ...this.#queued]) {
       if (!gone.has(item.seq)) continue;
       this.#changes.push({ type: "removed", item });
-      this.#note(takenBackText(item.text));
+      if (queued === undefined) this.#note(takenBackText(item.text));
     }
     this.#unseen = this.#unseen.filter(({ seq }) => !gone.has(seq));
+    this.#queued = this.#queued.filter(({ seq }) => !gone.has(seq));
+    if (queued !== undefined) this.#queue(queued);
   }
 
   #addText(text: string): void {
@@ -354,6 +391,31 @@ export class View {
     if (lane_id === MAIN_LANE) return;
     this.#changes.push({ type: "lane_output", lane_id, text: content_block.text, redraws });
     for (const call of this.#calls.values()) if (call.lane_id === lane_id) this.#changed(call);
+  }
+
+  /** The call that started a command has it; without one, a note tells of it. */
+  #startBackground(data: EventData["background.started"]): void {
+    const item = data.call_id === undefined ? undefined : this.#calls.get(data.call_id);
+    if (item === undefined) {
+      this.#note(backgroundStartedText(data));
+      return;
+    }
+    item.background = { command_id: data.command_id, started_at: this.#event.at };
+    this.#background.set(data.command_id, item);
+    this.#changedBackground(item);
+  }
+
+  #endBackground(ended: EventData["background.ended"]): void {
+    const item = this.#background.get(ended.command_id);
+    if (item?.background === undefined) return;
+    Object.assign(item.background, { ended, ended_at: this.#event.at });
+    this.#background.delete(ended.command_id);
+    this.#changedBackground(item);
+  }
+
+  #changedBackground(item: ToolItem): void {
+    item.revision++;
+    this.#changes.push({ type: "background", item });
   }
 
   // ── questions ────────────────────────────────────────────────────────────────────────────────

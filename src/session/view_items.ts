@@ -24,6 +24,8 @@ export interface UserItem extends Shown {
   waits?: boolean;
   /** How it reaches the model while it waits. */
   delivery?: Delivery;
+  /** Whether it waits for a turn of its own; with that, another item takes its place. */
+  queued?: boolean;
 }
 
 /** The model's text in one step. */
@@ -58,6 +60,17 @@ export interface ToolItem extends Shown {
   lane_id?: string;
   asked?: Asked;
   outcome?: ToolOutcome;
+  /** The command that it started in the background; it runs on after the call. */
+  background?: BackgroundWork;
+}
+
+/** A command in the background, at the call that started it. */
+export interface BackgroundWork {
+  command_id: string;
+  started_at: string;
+  /** Its end, and when that was. */
+  ended?: EventData["background.ended"];
+  ended_at?: string;
 }
 
 export interface ToolOutcome {
@@ -104,6 +117,8 @@ export type Change =
   /** Text was appended. */
   | { type: "grew"; item: TextItem | ThoughtItem; text: string }
   | { type: "changed"; item: Item }
+  /** A call's command in the background has started or ended; the call itself is as it was. */
+  | { type: "background"; item: ToolItem }
   /** Void: the model says it again, or the message was withdrawn. */
   | { type: "removed"; item: Item }
   /** A question is pending; its item was added before. */

@@ -1,8 +1,9 @@
 /** Items of kept conversations, from a checkpoint or `session.transcript`. */
 import type { Message } from "../models/model.ts";
 import type { Attachment } from "../protocol/attachments.ts";
-import type { CheckpointTranscript } from "../protocol/events.ts";
+import type { CheckpointState, CheckpointTranscript } from "../protocol/events.ts";
 import { EARLIER_GONE } from "../protocol/note_text.ts";
+import type { Later, SessionState } from "./session_state.ts";
 import type { NoteItem, TextItem, ToolItem, UserItem } from "./view_items.ts";
 
 /** A step of the model, with the results so far. */
@@ -60,6 +61,11 @@ export function* itemsOfCheckpoint(transcript: CheckpointTranscript): Generator<
     } else if ("notice" in item) yield note("warning", item.notice, item.seq, "answer");
     else if ("step" in item) yield* itemsOfStep(item.step);
   }
+}
+
+/** Messages that waited for turns of their own when a checkpoint was written. */
+export function laterOfCheckpoint(state: CheckpointState): Later[] {
+  return (state as Partial<Pick<SessionState, "later">>).later ?? [];
 }
 
 /** Items of session.transcript. */

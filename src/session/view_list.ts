@@ -63,7 +63,9 @@ export class ViewList {
       this.#taken_back.delete(undo_of);
       return;
     }
-    const isTakenBack = (item: Item) => item.seq >= to_seq && item.seq < seq;
+    // What waits for a turn of its own is no part of the conversation yet.
+    const isTakenBack = (item: Item) =>
+      item.seq >= to_seq && item.seq < seq && !(item.kind === "user" && item.queued);
     this.#taken_back.set(rewind_id, this.items.filter(isTakenBack));
     this.items.splice(0, this.items.length, ...this.items.filter((it) => !isTakenBack(it)));
   }

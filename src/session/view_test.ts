@@ -287,6 +287,34 @@ Deno.test("a message that steers waits no longer once the model answers a call m
   assertEquals(waits(conversation), [false, false, false, false, true]);
 });
 
+Deno.test("a queued message leaves its place when its turn begins, and stays through a rewind", () => {
+  const conversation = new ViewList();
+  const message = (text: string, more = {}): [EventType, unknown] => [
+    "user.message",
+    { message_id: text, text, ...more },
+  ];
+  const queued = (text: string) => ({ message_id: text, text });
+  const shown = () =>
+    conversation.items.flatMap((it) => it.kind === "user" ? [[it.text, it.queued ?? false]] : []);
+  more(conversation, 1, message("go"), ["turn.started", { turn_id: "t", model: "m" }]);
+  more(conversation, 3, ["user.queued", queued("a")], message("b", { delivery: "steer" }));
+  const by = "local";
+  const messages = [{ message_id: "b", seq: 4 }];
+  more(conversation, 5, ["user.withdrawn", { messages, by, queued: queued("b") }]);
+  assertEquals(shown(), [["go", false], ["a", true], ["b", true]]);
+  assertEquals(conversation.items.some((it) => it.kind === "note"), false);
+  more(conversation, 6, [...completed("ok")], message("a"));
+  assertEquals(shown(), [["go", false], ["b", true], ["a", false]]);
+  const rewind = { rewind_id: "r", message_id: "go", to_seq: 1, by };
+  more(conversation, 9, ["session.rewound", { ...rewind, conversation: {} }]);
+  assertEquals(shown(), [["b", true]]);
+  more(conversation, 10, [
+    "user.withdrawn",
+    { messages: [{ message_id: "b", seq: 5 }], by },
+  ]);
+  assertEquals(shown(), []);
+});
+
 Deno.test("a question belongs to its call, and waits no longer when its turn ends", () => {
   const request = {
     approval_id: "a",

@@ -156,3 +156,65 @@ Deno.test({
     await terminal.shows(/The end\.[^]*› look at a$/m);
   },
 });
+
+Deno.test({
+  name: "a message that is queued waits for its own turn, through SIGKILL, and can steer instead",
+  ignore,
+  async fn() {
+    await using it = await Scenario.begin([
+      { calls: [WAITS] },
+      { text: "Done." },
+      { text: "First." },
+      { text: "Second." },
+    ], { toml: '[agent]\ncontinue = "always"\n' });
+    const queue = { delivery: "queue" };
+    await it.send("begin");
+    await it.event("session.tool_started");
+    const first = await it.call("session.send", { text: "first", ...queue });
+    const second = await it.call("session.send", { text: "second", ...queue });
+    const steers = await it.call("session.send", { text: "steers", ...queue });
+    const redeliver = { message_id: steers.message_id, delivery: "steer" };
+    assertEquals(await it.call("session.redeliver", redeliver), { changed: true });
+    assertEquals(await it.call("session.redeliver", redeliver), { changed: false });
+    await it.restart();
+    const { queued } = await it.call("session.get");
+    const later = queued.filter(({ delivery }: { delivery: string }) => delivery === "queue");
+    assertEquals(later, [{ ...first, ...queue }, { ...second, ...queue }]);
+    goOn(it);
+    await it.event("turn.completed", ({ data }) => data.message === "Second.");
+    const said = it.asked.map((asked) => asked.filter(({ role }) => role === "user").length);
+    assertEquals(said.slice(-2), [3, 4]);
+    const texts = it.asked.at(-1)!.flatMap((each) => each.role === "user" ? [each.text] : []);
+    assertEquals(texts, ["begin", "steers", "first", "second"]);
+    assertEquals((await it.call("session.get")).queued, []);
+  },
+});
+
+Deno.test({
+  name: "/queue and Alt+Enter in the terminal UI queue a message for its own turn",
+  ignore,
+  async fn() {
+    await using it = await Scenario.begin([
+      { calls: [WAITS] },
+      { text: "The end." },
+      { text: "Then this." },
+      { text: "And that." },
+    ]);
+    const press = (params: Record<string, unknown>) => it.call("tui.press_key", params);
+    const shows = (what: string) =>
+      until(async () => (await it.call("tui.snapshot")).view.includes(what), what);
+    await press({ text: "begin" });
+    await press({ key: "enter" });
+    await it.event("session.tool_started");
+    await press({ text: "/queue look at a" });
+    await press({ key: "enter" });
+    await shows("(queued) look at a");
+    await press({ text: "look at b" });
+    await press({ key: "alt-enter" });
+    await shows("(queued) look at b");
+    goOn(it);
+    await it.event("turn.completed", ({ data }) => data.message === "And that.");
+    const texts = it.asked.at(-1)!.flatMap((each) => each.role === "user" ? [each.text] : []);
+    assertEquals(texts, ["begin", "look at a", "look at b"]);
+  },
+});

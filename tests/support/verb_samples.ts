@@ -192,6 +192,13 @@ export const SAMPLES: Readonly<Record<string, VerbSample>> = {
   },
   "session.send": { params: async (it) => ({ session_id: await it.session(), text: "help" }) },
   "session.withdraw": of_session,
+  "session.redeliver": {
+    params: async (it) => ({
+      session_id: await it.session(),
+      message_id: "msg_none",
+      delivery: "steer",
+    }),
+  },
   "session.attachment": { params: (it) => it.attachment() },
   "session.cancel": of_session,
   "session.compact": of_session,

@@ -10,8 +10,11 @@ const BROWSER = { "accept-encoding": "gzip, deflate, br, zstd" };
 const GZIP = { "accept-encoding": "gzip" };
 /** Bytes of all JavaScript together, gzipped, but for what is left out below. */
 const SCRIPT_MAX = 150_000;
-/** Not counted, and loaded when they are first needed: the view of changes, the highlighter's grammars. */
-const LEFT_OUT = ["diff_view", "grammars"];
+/**
+ * Not counted, and loaded when they are first needed: the view of changes, the highlighter's grammars,
+ * what draws formulas.
+ */
+const LEFT_OUT = ["diff_view", "formula", "grammars"];
 /** Bytes of the JavaScript, gzipped, that the page loads before it shows its first view. */
 const FIRST_MAX = 45_000;
 const POLICY = "default-src 'self'; connect-src 'self' ws://127.0.0.1:* http://127.0.0.1:*; " +

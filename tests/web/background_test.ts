@@ -25,7 +25,7 @@ Deno.test({
     const { page } = app;
     await page.getByText("In the background · 1 running").click();
     await page.getByRole("button", { name: "Output", exact: true }).click();
-    await page.getByText("up <b>").waitFor();
+    await page.getByRole("log", { name: /^Output of echo/ }).getByText("up <b>").waitFor();
     await app.accessibleEverywhere("a background command");
     await page.getByRole("button", { name: "Stop", exact: true }).click();
     const ended = new RegExp(`^Background command ${command_id} .*: stopped$`);

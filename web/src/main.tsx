@@ -7,6 +7,7 @@ import { App, AppContext } from "./app.ts";
 import { Shell } from "./shell.tsx";
 import { Clock, ClockContext } from "./ui/time.tsx";
 import { routeOf } from "./view.tsx";
+import { keepAboveKeyboard } from "./keyboard.ts";
 import { keepVisible } from "./visible.ts";
 
 /** How long the first paint waits for what it is to show, in milliseconds. */
@@ -14,6 +15,7 @@ const FIRST_PAINT_WAIT_MS = 150;
 
 async function begin(): Promise<void> {
   keepVisible();
+  keepAboveKeyboard();
   const app = new App();
   const { route } = routeOf(app.router.path.peek());
   // Painted with its content at once, a page shows it sooner than when it is painted without it first.

@@ -6,7 +6,7 @@ import { ConnectionBanner } from "./connection_banner.tsx";
 import { keepFocus } from "./focus.ts";
 import { SCROLLER } from "./router.ts";
 import { ROUTES } from "./routes.tsx";
-import { nameOf } from "./sessions/groups.ts";
+import { firstOf, nameOf } from "./sessions/groups.ts";
 import type { SessionItem } from "./sessions/list.ts";
 import { useSeen } from "./sessions/seen.ts";
 import { stateTone } from "./sessions/state_tone.ts";
@@ -163,12 +163,7 @@ function SidebarSessions() {
   const list = useRef<HTMLElement>(null);
   const all = (sessions.items.value ?? []).filter((it) => it.state !== "ended");
   const groups = useGroups(all, list);
-  let left = SHOWN;
-  const shown = groups.map(({ workdir, items }) => {
-    const some = items.slice(0, Math.min(left, OF_GROUP));
-    left -= some.length;
-    return { workdir, items: some };
-  }).filter(({ items }) => items.length > 0);
+  const shown = firstOf(groups, SHOWN, OF_GROUP);
   if (shown.length === 0) return null;
   const link = ({ id, title, ...item }: SessionItem) => {
     const unread = seen.isUnread({ id, title, ...item });

@@ -16,6 +16,7 @@ import type { Permissions } from "../permissions/open.ts";
 import type { LastAsked } from "./conversation.ts";
 import {
   backgroundItemSchema,
+  delivery,
   movedSchema,
   pendingApprovalSchema,
   queuedMessageSchema,
@@ -80,6 +81,21 @@ async function sessionsIn(
   return { sessions };
 }
 
+/** What of the list has changed since an earlier answer. */
+async function listSince(
+  hub: Hub,
+  since: string,
+  { include_ended = false, include_archived = false },
+) {
+  const { changed, gone, ...answer } = await hub.listChanges(include_ended, since);
+  const hidden = changed.filter(({ archived }) => archived && !include_archived);
+  return {
+    ...answer,
+    sessions: hidden.length === 0 ? changed : changed.filter((it) => !hidden.includes(it)),
+    gone: answer.whole ? [] : [...gone, ...hidden.map(({ id }) => id)],
+  };
+}
+
 /** @throws {SvcError} permission_denied for a client that may be a model */
 function requirePerson(caller: Caller, does: string): void {
   if (!mayBeModel(caller)) return;
@@ -121,10 +137,23 @@ export const sessionVerbs = [
         workdir: z.string().optional().describe(
           "Only sessions in this directory, also those that it had under another path",
         ),
+        since: z.string().optional().describe(
+          "The tag of an earlier answer: only what has changed since is returned; empty for all",
+        ),
       }),
-    output: () => z.object({ sessions: z.array(sessionItemSchema()) }),
-    handle({ services: { hub } }, { workdir, ...params }) {
+    output: () =>
+      z.object({
+        sessions: z.array(sessionItemSchema()),
+        tag: z.string().optional().describe("Present with since: names this answer"),
+        gone: z.array(z.string()).optional()
+          .describe("Present with since: ids of sessions that are no longer listed"),
+        whole: z.boolean().optional().describe(
+          "Present with since: all sessions are returned, because the earlier answer is unknown",
+        ),
+      }),
+    handle({ services: { hub } }, { workdir, since, ...params }) {
       if (workdir !== undefined) return sessionsIn(hub, workdir, params);
+      if (since !== undefined) return listSince(hub, since, params);
       const { include_ended = false, include_archived = false } = params;
       const prepare = (found: readonly SessionItem[]) => {
         const leaves_out = !include_archived && found.some(({ archived }) => archived);
@@ -206,7 +235,7 @@ export const sessionVerbs = [
   }),
   defineVerb({
     name: "session.send",
-    summary: "Sends a message: starts a turn, or steers the running one.",
+    summary: "Sends a message: starts a turn, steers the running one, or waits for its own turn.",
     access: "write",
     rest: { method: "POST", path: "/v1/sessions/:session_id/messages", status: 202 },
     input: () =>
@@ -215,6 +244,10 @@ export const sessionVerbs = [
         text: z.string().min(1),
         client_message_id: z.string().min(1).max(128).optional()
           .describe("Sending the same id again sends nothing and returns the same answer"),
+        delivery: delivery().default("steer").describe(
+          "While a turn runs: steer has its next step read the message, queue has the message " +
+            "wait for a turn of its own",
+        ),
         attachments: z.array(attachedSchema()).optional()
           .describe("PNG, JPEG, GIF and WebP images and PDF documents for the model"),
         max_steps: z.int().positive().optional().describe("Model calls of the turn it starts"),
@@ -257,6 +290,33 @@ export const sessionVerbs = [
       const session = await services.hub.get(session_id);
       const { withdraw } = await import("./withdraw.ts");
       return await withdraw(session, caller.via, message_ids);
+    },
+  }),
+  defineVerb({
+    name: "session.redeliver",
+    summary:
+      "Changes how a waiting message reaches the model: in the running turn, or in its own turn.",
+    access: "write",
+    idempotent: true,
+    rest: { method: "POST", path: "/v1/sessions/:session_id/redeliver", status: 200 },
+    input: () =>
+      z.object({
+        session_id: session_id(),
+        message_id: z.string().describe("A message that session.get lists as queued"),
+        delivery: delivery().describe(
+          "steer: the running turn's next step reads it, or it begins a turn at once; " +
+            "queue: it waits for a turn of its own",
+        ),
+      }),
+    output: () =>
+      z.object({
+        changed: z.boolean()
+          .describe("False if it waits in that way already, or the model has read it"),
+      }),
+    async handle({ services, caller }, { session_id, ...message }) {
+      const session = await services.hub.get(session_id);
+      const { redeliver } = await import("./withdraw.ts");
+      return await redeliver(session, caller.via, message);
     },
   }),
   defineVerb({

@@ -122,6 +122,8 @@ function attachmentsOf(
   inTranscript: (transcript: Transcript) => Iterable<Attachment>,
 ): Iterable<Attachment> {
   if (type === "session.checkpoint") return inTranscript(Transcript.from(data.transcript));
-  if (type !== "user.message" && type !== "session.tool_completed") return [];
+  if (type !== "user.message" && type !== "user.queued" && type !== "session.tool_completed") {
+    return [];
+  }
   return data.attachments ?? [];
 }

@@ -176,12 +176,13 @@ export class TuiClient {
   async #perform(effect: Effect): Promise<void> {
     switch (effect.type) {
       case "send": {
-        const { text, client_message_id } = effect;
+        const { text, client_message_id, delivery } = effect;
         if (this.#link === undefined) return;
         const { text: message } = /^\\?\//.test(text)
           ? await this.#call("commands.expand", { text })
           : effect;
-        const { seq } = await this.#call("session.send", { text: message, client_message_id });
+        const sent = { text: message, client_message_id, ...(delivery && { delivery }) };
+        const { seq } = await this.#call("session.send", sent);
         this.tui.sent(client_message_id, seq);
         return this.#events.onChange();
       }

@@ -1,4 +1,4 @@
-import type { Decision, RuleScope } from "../../protocol/events.ts";
+import type { Decision, Delivery, RuleScope } from "../../protocol/events.ts";
 import type { PersonAnswer } from "../../protocol/person_question.ts";
 import type { Question } from "../../session/question.ts";
 import type { ExportCommand } from "../chat_commands/export_command.ts";
@@ -7,7 +7,7 @@ import type { UndoCommand } from "../chat_commands/undo_command.ts";
 
 /** An action of a key outside the model. */
 export type Effect =
-  | { type: "send"; text: string; client_message_id: string }
+  | { type: "send"; text: string; client_message_id: string; delivery?: Delivery }
   | {
     type: "approve";
     approval_id: string;

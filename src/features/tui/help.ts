@@ -5,6 +5,7 @@ import { type Line, line, wrap } from "./text.ts";
 
 const KEYS: readonly string[] = [
   "Enter  send           Alt-Enter, Ctrl-J  new line      Up, Down  history",
+  "While a turn runs      Enter  the turn reads it      Alt-Enter  it waits for its own turn",
   "Esc    cancel the turn, go back          Ctrl-C  cancel; again: leave",
   "Ctrl-D leave (session continues)        Ctrl-Z  suspend    Ctrl-L redraw",
   "Ctrl-A E  line start, end   Ctrl-U K W  delete to start, to end, a word",

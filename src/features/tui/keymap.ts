@@ -1,7 +1,9 @@
 /** Handles keys: a key changes the model and returns what the daemon must do. */
 import { nextApproval } from "../../protocol/approval.ts";
 import { CHAT_COMMANDS, type ChatCommand } from "../../protocol/chat_commands.ts";
+import type { Delivery } from "../../protocol/events.ts";
 import { exportCommand } from "../chat_commands/export_command.ts";
+import { QUEUE_USAGE, queuedText } from "../chat_commands/queue_command.ts";
 import { settingCommand } from "../chat_commands/setting_command.ts";
 import { undoCommand } from "../chat_commands/undo_command.ts";
 import { helpRows } from "./help.ts";
@@ -198,6 +200,10 @@ function inInput(model: Model, key: Key, context: PressContext): Effect[] {
   switch (key.name) {
     case "enter":
       return submit(model, context);
+    case "alt-enter":
+      if (model.session.turn && input.text.trim() !== "") return submit(model, context, "queue");
+      insert(input, "\n");
+      return [];
     case "ctrl-d":
       if (input.text === "") return [{ type: "quit" }];
       erase(input, "right");
@@ -214,7 +220,6 @@ function inInput(model: Model, key: Key, context: PressContext): Effect[] {
 }
 
 const EDITS: Record<string, (model: Model) => void> = {
-  "alt-enter": ({ input }) => insert(input, "\n"),
   "shift-enter": ({ input }) => insert(input, "\n"),
   "ctrl-j": ({ input }) => insert(input, "\n"),
   "left": ({ input }) => move(input, "left"),
@@ -258,18 +263,23 @@ const COMMANDS: Partial<Record<ChatCommand, Effect>> = {
   withdraw: { type: "withdraw" },
 };
 
-function submit(model: Model, { newId }: PressContext): Effect[] {
+/** @param asked_for how the person wants a message to reach the model. */
+function submit(model: Model, { newId }: PressContext, asked_for?: Delivery): Effect[] {
   const { input } = model;
-  const { text } = input;
+  const queued = queuedText(input.text);
+  const text = queued ?? input.text;
   const word = text.trim();
+  if (queued === "") model.notice = QUEUE_USAGE;
   if (word === "") return [];
+  const delivery = queued === undefined ? asked_for : "queue";
   const own = CHAT_COMMANDS.find((name) => word === `/${name}`);
   const command = own && COMMANDS[own];
   if (model.session.state === "ended") {
     model.notice = "the session has ended; Ctrl-D on an empty message leaves";
     if (command?.type !== "quit") return [];
   }
-  const answered = own === undefined ? answerTyped(model, word) : undefined;
+  const answers = own === undefined && delivery === undefined;
+  const answered = answers ? answerTyped(model, word) : undefined;
   if (answered !== undefined) return answered;
   clear(input);
   model.scroll = model.lane_shown = undefined;
@@ -281,11 +291,12 @@ function submit(model: Model, { newId }: PressContext): Effect[] {
   if (exported !== undefined) return [{ type: "export", command: exported }];
   const undo = undoCommand(word);
   if (undo !== undefined) return [{ type: "undo", command: undo }];
-  const client_message_id = newId();
-  model.outbox.push({ client_message_id, text });
+  const message = { text, client_message_id: newId(), ...(delivery && { delivery }) };
+  const { client_message_id } = message;
+  model.outbox.push(message);
   addMessage(model, text, { client_message_id });
   const { state, paused_by_stop } = model.session;
-  const send: Effect = { type: "send", text, client_message_id };
+  const send: Effect = { type: "send", ...message };
   // A message to a paused session also resumes it.
   return state === "paused" && !paused_by_stop ? [{ type: "resume" }, send] : [send];
 }

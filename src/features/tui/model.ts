@@ -145,7 +145,7 @@ export interface Model {
   lanes: LaneView[];
   approvals: ApprovalView[];
   /** Messages that the daemon has not confirmed; sent again after a reconnect. */
-  outbox: { client_message_id: string; text: string }[];
+  outbox: { client_message_id: string; text: string; delivery?: Delivery }[];
   input: Input;
   history: string[];
   /** The question that the message being typed answers. */

@@ -70,11 +70,14 @@ export const movedSchema = () =>
     from: z.string().describe("Where it worked before"),
   });
 
+/** How a message reaches a model at work. */
+export const delivery = () => z.enum(["steer", "queue"]);
+
 export const queuedMessageSchema = () =>
   z.object({
     message_id: z.string(),
     seq: z.int(),
-    delivery: z.enum(["steer", "queue"])
+    delivery: delivery()
       .describe(
         "steer: read at the turn's next step; queue: in a later turn",
       ),

@@ -71,6 +71,7 @@ export class Live<T> {
 
   /** Takes an answer that came with something else. */
   take(value: T): void {
+    if (value === this.#value.peek()) return;
     const json = JSON.stringify(value);
     if (json === this.#json) return;
     this.#json = json;

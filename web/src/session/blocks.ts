@@ -1,5 +1,6 @@
 /** Splits Markdown that is still being written into blocks; those before the last few stay as they are. */
 import { Lexer, type Token, type Tokens } from "marked";
+import { MARKDOWN } from "./markdown_rules.ts";
 
 /** A piece of Markdown that can be shown by itself. */
 export type Block =
@@ -53,7 +54,7 @@ function split(text: string): Block[] {
 /** @returns nothing when it is nested too deep: the lexer calls itself for each quote in a quote. */
 function tokensOf(text: string): Token[] {
   try {
-    return new Lexer().blockTokens(text);
+    return new Lexer(MARKDOWN).blockTokens(text);
   } catch (error) {
     if (error instanceof RangeError) return [];
     throw error;

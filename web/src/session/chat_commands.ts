@@ -1,6 +1,8 @@
 /** The commands of a chat, as they are typed. Loaded with the first one. */
 import { commandHelp } from "../../../src/features/chat_commands/command_help.ts";
 import type { CallVerb } from "../../../src/features/verb_types.ts";
+import type { Delivery } from "../../../src/protocol/events.ts";
+import { QUEUE_USAGE, queuedText } from "../../../src/features/chat_commands/queue_command.ts";
 import { runSetting, settingCommand } from "../../../src/features/chat_commands/setting_command.ts";
 import { NONE_QUEUED, type Withdrawn } from "../../../src/features/chat_commands/stop_turn.ts";
 import { runUndo, undoCommand } from "../../../src/features/chat_commands/undo_command.ts";
@@ -26,7 +28,7 @@ export type Typed =
   /** It was a command; what to tell the person, if its event does not. */
   | { said?: string }
   /** It is a message. */
-  | { text: string };
+  | { text: string; delivery?: Delivery };
 
 /**
  * Carries out a line that begins with a slash.
@@ -60,6 +62,14 @@ export async function runTyped(
   }
   if (word === "/quit" || word === "/exit") {
     return { said: "Close the page to leave; the session continues in the daemon." };
+  }
+  const queued = queuedText(line);
+  if (queued === "") return { said: QUEUE_USAGE };
+  if (queued !== undefined) {
+    const { text } = /^\\?\//.test(queued)
+      ? await call("commands.expand", { session_id, text: queued })
+      : { text: queued };
+    return { text, delivery: "queue" };
   }
   if (word === "/help") return { said: await help(session_id, call) };
   const setting = settingCommand(word);

@@ -3,9 +3,11 @@ import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { visible } from "../../../src/base/visible.ts";
 import type { CallVerb } from "../../../src/features/verb_types.ts";
+import type { Delivery } from "../../../src/protocol/events.ts";
 import { stopTurn, typedAgain } from "../../../src/features/chat_commands/stop_turn.ts";
 import { type App, useApp } from "../app.ts";
 import { Button } from "../ui/button.tsx";
+import { Menu } from "../ui/menu.tsx";
 import { AttachedList, toSend, useAttached } from "./attached.tsx";
 import { Chips } from "./chips.tsx";
 import { useDropped } from "./use_dropped.ts";
@@ -13,8 +15,9 @@ import { useStopKey } from "./use_stop_key.ts";
 import { useSuggestions } from "./use_suggestions.ts";
 import { WorkingLine } from "./working_line.tsx";
 import { optionId, OptionList } from "../ui/option_list.tsx";
-import { APPLE, enter_sends, isSend, SendKey } from "./send_key.tsx";
+import { APPLE, enter_sends, isQueue, isSend, SendKey } from "./send_key.tsx";
 import type { PageActs } from "./chat_commands.ts";
+import { QueuedList } from "./queued.tsx";
 import type { SessionStore } from "./store.ts";
 
 interface ComposerProps {
@@ -50,7 +53,8 @@ export function Composer({ store, input, onSent }: ComposerProps) {
   const running = turn !== undefined && turn.parked === undefined;
   const armed = useStopKey(running, stop);
   const dropping = useDropped(attached.take);
-  const send = async () => {
+  /** @param chosen how it reaches a model at work */
+  const send = async (chosen?: Delivery) => {
     suggestions.close();
     const message = text.value;
     if (empty || sending.value) return;
@@ -73,17 +77,18 @@ export function Composer({ store, input, onSent }: ComposerProps) {
             store.giveBack(messages);
           },
         })
-        : { text: message };
+        : { text: message, delivery: chosen };
       if (!("text" in typed)) {
         said.value = visible(typed.said ?? "");
         return;
       }
-      const { text } = typed;
+      const { text, delivery = chosen } = typed;
       const attachments = toSend(files);
       return app.client.ask("session.send", {
         session_id,
         text: text.trim() === "" ? "(attached)" : text,
         client_message_id,
+        ...(delivery && { delivery }),
         ...(attachments.length > 0 && { attachments }),
       });
     });
@@ -112,6 +117,9 @@ export function Composer({ store, input, onSent }: ComposerProps) {
     if (isSend(event, enter_sends.value)) {
       event.preventDefault();
       send();
+    } else if (isQueue(event)) {
+      event.preventDefault();
+      send("queue");
     } else if (event.key === "ArrowUp" && (text.value === "" || back.current > 0)) {
       event.preventDefault();
       recall(1);
@@ -156,6 +164,7 @@ export function Composer({ store, input, onSent }: ComposerProps) {
   }
   return (
     <div class="composer-frame">
+      <QueuedList store={store} input={input} />
       <WorkingLine store={store} armed={armed} />
       <div class={dropping ? "composer dropping" : "composer"}>
         {menu && (
@@ -176,9 +185,13 @@ export function Composer({ store, input, onSent }: ComposerProps) {
           id="message"
           dir="auto"
           rows={Math.min(12, Math.max(2, text.value.split("\n").length))}
-          placeholder={turn ? "Steer the agent" : "What should the agent do? @ files, / commands"}
+          placeholder={turn
+            ? "Steer the agent; Alt+Enter queues"
+            : "What should the agent do? @ files, / commands"}
           enterkeyhint={enter_sends.value ? "send" : "enter"}
-          aria-keyshortcuts={enter_sends.value ? "Enter" : APPLE ? "Meta+Enter" : "Control+Enter"}
+          aria-keyshortcuts={`${
+            enter_sends.value ? "Enter" : APPLE ? "Meta+Enter" : "Control+Enter"
+          } Alt+Enter`}
           aria-autocomplete="list"
           aria-controls={menu && MENU}
           aria-activedescendant={menu && optionId(MENU, menu.at)}
@@ -215,14 +228,18 @@ export function Composer({ store, input, onSent }: ComposerProps) {
           <Chips store={store} />
           <SendKey />
           {turn && <Button icon="stop" label="Cancel turn" onClick={stop} />}
-          <Button
-            tone="primary"
-            icon="send"
-            onClick={send}
-            disabled={empty}
-          >
-            Send
+          <Button tone="primary" icon="send" onClick={() => send()} disabled={empty}>
+            {running ? "Steer" : "Send"}
           </Button>
+          {turn && (
+            <Menu
+              label="Steer or queue"
+              items={() => [
+                { icon: "send", label: "Steer this turn", run: () => send() },
+                { icon: "down", label: "Queue for after this turn", run: () => send("queue") },
+              ]}
+            />
+          )}
         </div>
         {dropping && <p class="drop-target">Drop images, PDF or text files here</p>}
       </div>

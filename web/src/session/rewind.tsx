@@ -8,6 +8,7 @@ import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { Field } from "../ui/field.tsx";
 import { useSubmit } from "../ui/use_submit.ts";
+import { useWaiting } from "./queued.tsx";
 import type { SessionStore } from "./store.ts";
 
 type What = NonNullable<Params<"session.rewind">["what"]>;
@@ -75,20 +76,15 @@ interface TakeBackProps {
   store: SessionStore;
 }
 
-/** Puts a queued message back into the composer. */
+/** Puts a message that waits back into the composer, or has it wait for a turn of its own. */
 function TakeBack({ message_id, store }: TakeBackProps) {
-  const { client, announcer } = useApp();
-  const takeBack = async () => {
-    const { messages } = await client.call("session.withdraw", {
-      session_id: store.id,
-      message_ids: [message_id],
-    });
-    if (messages.length === 0) announcer.say("The model has seen it already");
-    store.giveBack(messages);
-  };
+  const { takeBack, redeliver } = useWaiting(store);
   return (
     <div class="asked-actions">
-      <Button tone="quiet" icon="undo" onClick={takeBack}>Take back</Button>
+      <Button tone="quiet" icon="undo" onClick={() => takeBack(message_id)}>Take back</Button>
+      <Button tone="quiet" icon="down" onClick={() => redeliver(message_id, "queue")}>
+        Queue
+      </Button>
     </div>
   );
 }

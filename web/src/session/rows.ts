@@ -52,7 +52,9 @@ interface Made {
 export class RowMaker {
   readonly #made = new WeakMap<Item, Made>();
 
-  rows(items: readonly Item[]): Row[] {
+  rows(all: readonly Item[]): Row[] {
+    // What waits for a turn of its own is in the list above the box.
+    const items = all.filter((it) => it.kind !== "user" || !it.queued);
     const rows: Row[] = [];
     for (let n = 0; n < items.length;) {
       const reads = readsFrom(items, n);

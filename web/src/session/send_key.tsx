@@ -28,6 +28,11 @@ export function isSend(event: KeyboardEvent, with_enter: boolean): boolean {
   return ctrlKey || metaKey || with_enter && !shiftKey && !altKey;
 }
 
+/** Reports whether a key has the message wait for a turn of its own: Alt+Enter. */
+export function isQueue(event: KeyboardEvent): boolean {
+  return event.key === "Enter" && event.altKey && !isComposed(event);
+}
+
 /** Says which key sends; pressing it changes that. */
 export function SendKey() {
   const modifier = APPLE ? "⌘" : "Ctrl";

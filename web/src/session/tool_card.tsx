@@ -7,6 +7,15 @@ import { useLoaded } from "../ui/use_loaded.ts";
 import { callSubject, fileChanges, fileLanguage, type NamedChange, showsByItself } from "./call.ts";
 import type { ToolItem, ToolOutcome } from "../../../src/session/view.ts";
 import { outcomeText } from "./item_text.ts";
+import {
+  goesOn,
+  LiveActions,
+  LiveFacts,
+  LiveResult,
+  LiveTail,
+  showsTail,
+  worksBeside,
+} from "./live_card.tsx";
 import { Pictures } from "./pictures.tsx";
 import type { SessionStore } from "./store.ts";
 
@@ -21,31 +30,40 @@ interface ToolCardProps {
 export function ToolCard({ item, store }: ToolCardProps) {
   const { tool, args, outcome, lane_id, asked } = item;
   const waits = asked?.waits ?? false;
+  const beside = worksBeside(item);
   // What waits for an approval is shown in full there.
-  const shows = showsByItself(tool) || outcome?.ok === false || outcome?.attachments !== undefined;
-  const open = store.isOpen(item.key) ?? (!waits && shows);
-  const status = outcome !== undefined
-    ? outcome.ok ? "done" : asked?.decision === "deny" ? "cancelled" : "errored"
-    : waits
-    ? "blocked"
-    : "running";
+  const shows = !beside &&
+    (showsByItself(tool) || outcome?.ok === false || outcome?.attachments !== undefined);
+  const toggled = store.isOpen(item.key);
+  const open = toggled ?? (!waits && shows);
+  const live = !waits && goesOn(item) && (beside || lane_id !== undefined);
+  const tail = beside && live && toggled === undefined && showsTail(store);
+  const status = statusOf(item);
   return (
     <div class={`tool ${status}`}>
-      <button
-        type="button"
-        class="tool-head"
-        aria-expanded={open}
-        onClick={() => store.toggle(item.key, !open)}
-      >
-        <span class={`dot ${status}`} aria-hidden="true" />
-        <span class="tool-name">{tool}</span>
-        <code class="tool-subject clip">{callSubject(args).split("\n")[0]}</code>
-        <span class="tool-outcome">{outcomeText(item)}</span>
-        <Icon name="chevron" />
-      </button>
+      <div class="tool-line">
+        <button
+          type="button"
+          class="tool-head"
+          aria-expanded={open || tail}
+          onClick={() => store.toggle(item.key, !(open || tail))}
+        >
+          <span class={`dot ${status}`} aria-hidden="true" />
+          <span class="tool-name">{tool}</span>
+          <code class="tool-subject clip">{callSubject(args).split("\n")[0]}</code>
+          <span class="tool-outcome">
+            {beside && !waits ? <LiveFacts item={item} store={store} /> : outcomeText(item)}
+          </span>
+          <Icon name="chevron" />
+        </button>
+        {(beside || live) && <LiveActions item={item} store={store} />}
+      </div>
+      {tail && <LiveTail item={item} store={store} />}
+      {beside && !open && !tail && <LiveResult item={item} />}
       {open && (
         <div class="tool-body">
           <Arguments tool={tool} args={args} />
+          {item.background && <LiveTail item={item} store={store} />}
           <Output
             tool={tool}
             args={args}
@@ -53,11 +71,25 @@ export function ToolCard({ item, store }: ToolCardProps) {
             live={lane_id && store.conversation.lane_output.get(lane_id)}
           />
           <Pictures attachments={outcome?.attachments} store={store} />
-          {lane_id && <a class="tool-lane" href={`/sessions/${store.id}/lanes/${lane_id}`}>Lane</a>}
+          {lane_id && !beside && (
+            <a class="tool-lane" href={`/sessions/${store.id}/lanes/${lane_id}`}>Lane</a>
+          )}
         </div>
       )}
     </div>
   );
+}
+
+function statusOf(item: ToolItem): string {
+  const { outcome, asked, background } = item;
+  if (background !== undefined && outcome?.ok !== false) {
+    if (background.ended === undefined) return "running";
+    const { reason, exit_code } = background.ended;
+    if (reason !== "exited") return reason === "stopped" ? "cancelled" : "errored";
+    return exit_code === 0 ? "done" : "errored";
+  }
+  if (outcome === undefined) return asked?.waits ? "blocked" : "running";
+  return outcome.ok ? "done" : asked?.decision === "deny" ? "cancelled" : "errored";
 }
 
 /** Changes are shown file by file, a command as it was written, anything else as JSON. */

@@ -1,4 +1,5 @@
 import { useSignal } from "@preact/signals";
+import type { RefObject } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { useApp } from "../app.ts";
 import type { RouteParams } from "../router.ts";
@@ -15,6 +16,7 @@ import { Search } from "./search.tsx";
 import { SessionMenu } from "./session_menu.tsx";
 import { Transcript } from "./transcript.tsx";
 import { useSessionStore } from "./use_store.ts";
+import { useSwipe } from "../ui/use_swipe.ts";
 import { SideButtons, type SideName, SidePanel } from "./side.tsx";
 
 export default function SessionView({ params: { id } }: { params: RouteParams }) {
@@ -27,6 +29,7 @@ export default function SessionView({ params: { id } }: { params: RouteParams })
   /** Messages that were sent from here. */
   const sent = useSignal(0);
   const input = useRef<HTMLTextAreaElement>(null);
+  const body = useRef<HTMLDivElement>(null);
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if (event.key.toLowerCase() !== "f" || !(event.metaKey || event.ctrlKey)) return;
@@ -91,6 +94,7 @@ export default function SessionView({ params: { id } }: { params: RouteParams })
       }
     >
       <div
+        ref={body}
         class={[
           "session-body",
           lanes.value && "with-lanes",
@@ -98,6 +102,7 @@ export default function SessionView({ params: { id } }: { params: RouteParams })
           side.value && whole.value && "whole",
         ].filter(Boolean).join(" ")}
       >
+        <SwipeBack area={body} />
         <div class="session-main">
           <Transcript store={store} search={search} sent={sent.value} />
           <PlanPanel store={store} />
@@ -110,4 +115,18 @@ export default function SessionView({ params: { id } }: { params: RouteParams })
       </div>
     </Page>
   );
+}
+
+/** As near to the left edge a finger begins to go back, in CSS pixels. */
+const EDGE_PX = 24;
+
+/** A swipe from the left edge goes to the list of sessions. */
+function SwipeBack({ area }: { area: RefObject<HTMLElement> }) {
+  const { router } = useApp();
+  useSwipe(area, {
+    to: "right",
+    begin: ({ clientX }) => clientX <= EDGE_PX ? area.current : undefined,
+    done: () => router.go("/"),
+  });
+  return null;
 }

@@ -48,6 +48,16 @@ export function groupsOf(items: readonly SessionItem[]): Group[] {
   return [...groups].map(([workdir, items]) => ({ workdir, items }));
 }
 
+/** The first sessions of groups, of each at most so many; groups without any are left out. */
+export function firstOf(groups: readonly Group[], max: number, of_group = Infinity): Group[] {
+  let left = max;
+  return groups.map(({ workdir, items }) => {
+    const some = items.slice(0, Math.min(left, of_group));
+    left -= some.length;
+    return { workdir, items: some };
+  }).filter(({ items }) => items.length > 0);
+}
+
 /** The directories of sessions, the one used last first. */
 export function recentDirectories(items: readonly SessionItem[]): string[] {
   const newest = [...items].sort((a, b) => a.last_event_at < b.last_event_at ? 1 : -1);

@@ -23,16 +23,37 @@ export class SessionList {
     (this.items.value ?? []).reduce((sum, it) => sum + it.pending_approvals_count, 0)
   );
 
+  /** The last answer, and what it was asked for. */
+  #answer: { of: string; tag: string; items: readonly SessionItem[] } | undefined;
+
   constructor(client: Client) {
     this.live = new Live(client, {
-      ask: async () => {
-        const include_ended = this.with_ended.peek();
-        const include_archived = this.with_archived.peek();
-        const { sessions } = await client.ask("session.list", { include_ended, include_archived });
-        return ordered(sessions);
-      },
+      ask: () => this.#ask(client),
       every_ms: POLL_MS,
     });
+  }
+
+  /** Asks for what has changed since the last answer; items that have not stay the same objects. */
+  async #ask(client: Client): Promise<readonly SessionItem[]> {
+    const include_ended = this.with_ended.peek();
+    const include_archived = this.with_archived.peek();
+    const of = `${include_ended} ${include_archived}`;
+    const before = this.#answer?.of === of ? this.#answer : undefined;
+    const { sessions, tag = "", gone = [], whole = true } = await client.ask("session.list", {
+      include_ended,
+      include_archived,
+      since: before?.tag ?? "",
+    });
+    if (before !== undefined && !whole && sessions.length + gone.length === 0) {
+      this.#answer = { ...before, tag };
+      return before.items;
+    }
+    const all = new Map(whole ? [] : before?.items.map((it) => [it.id, it]));
+    for (const id of gone) all.delete(id);
+    for (const item of sessions) all.set(item.id, item);
+    const items = ordered([...all.values()]);
+    this.#answer = { of, tag, items };
+    return items;
   }
 
   get items(): ReadonlySignal<readonly SessionItem[] | undefined> {

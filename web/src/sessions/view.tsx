@@ -1,8 +1,10 @@
 import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import type { VNode } from "preact";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { useApp } from "../app.ts";
 import { costText } from "../format.ts";
 import { explain, type Result } from "../rpc/api.ts";
+import { Button } from "../ui/button.tsx";
 import { Check } from "../ui/check.tsx";
 import { ListTable } from "../ui/list_table.tsx";
 import { Page } from "../ui/page.tsx";
@@ -11,10 +13,12 @@ import { hasWords, SearchBox } from "../ui/search_box.tsx";
 import { Empty, Failed, Pending } from "../ui/states.tsx";
 import { Ago } from "../ui/time.tsx";
 import { useKept } from "../ui/use_kept.ts";
+import { useMore } from "../ui/use_more.ts";
+import { useSwipe } from "../ui/use_swipe.ts";
 import { choose, new_session } from "./new_session.ts";
 import { useLoaded } from "../ui/use_loaded.ts";
 import { NewSession } from "./composer.tsx";
-import { type Group, nameOf } from "./groups.ts";
+import { firstOf, type Group, nameOf } from "./groups.ts";
 import type { SessionItem } from "./list.ts";
 import { SessionMenu } from "./session_menu.tsx";
 import { StateChip } from "./state_chip.tsx";
@@ -103,9 +107,28 @@ function fits({ title, workdir, model, id }: SessionItem, filter: string): boole
   return hasWords(filter, [title, workdir, model, id]);
 }
 
+/** Sessions that are drawn at first, and each time that the end of the list comes near. */
+const STEP = 60;
+
 function SessionTable({ items }: { items: readonly SessionItem[] }) {
   const list = useRef<HTMLDivElement>(null);
-  const groups = useGroups(items, list);
+  const shown = useKept("shown", STEP);
+  const end = useMore(shown, STEP);
+  const groups = firstOf(useGroups(items, list), shown.value);
+  const left = items.length - shown.value;
+  // On a phone: the menu of a row is small.
+  useSwipe(list, {
+    to: "left",
+    begin: ({ target }) => (target as Element).closest<HTMLElement>(".session-row"),
+    done: (row) => row.querySelector<HTMLElement>(".menu-button")?.click(),
+  });
+  // What has not changed is the same element, which is not drawn again.
+  const rows = useMemo(() => new WeakMap<SessionItem, VNode>(), []);
+  const row = (item: SessionItem) => {
+    const drawn = rows.get(item) ?? <Row key={item.id} item={item} />;
+    rows.set(item, drawn);
+    return drawn;
+  };
   return (
     <div ref={list}>
       <ListTable
@@ -115,13 +138,23 @@ function SessionTable({ items }: { items: readonly SessionItem[] }) {
         actions
         groups
       >
-        {groups.map((it) => <Rows key={it.workdir} group={it} />)}
+        {groups.map((it) => <Rows key={it.workdir} group={it} row={row} />)}
       </ListTable>
+      {left > 0 && (
+        <div ref={end} class="more">
+          <Button onClick={() => shown.value += STEP}>Show more ({left} left)</Button>
+        </div>
+      )}
     </div>
   );
 }
 
-function Rows({ group: { workdir, items } }: { group: Group }) {
+interface RowsProps {
+  group: Group;
+  row(item: SessionItem): VNode;
+}
+
+function Rows({ group: { workdir, items }, row }: RowsProps) {
   return (
     <tbody>
       <tr class="group-row">
@@ -132,7 +165,7 @@ function Rows({ group: { workdir, items } }: { group: Group }) {
           </div>
         </th>
       </tr>
-      {items.map((item) => <Row key={item.id} item={item} />)}
+      {items.map(row)}
     </tbody>
   );
 }

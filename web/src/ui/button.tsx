@@ -34,7 +34,7 @@ export function Button({ label, icon, tone, disabled, onClick, children, ...rest
       {...rest}
       class={["button", tone, children === undefined && "bare", rest.class].filter(Boolean)
         .join(" ")}
-      aria-label={label}
+      aria-label={label ?? rest["aria-label"]}
       aria-disabled={disabled || undefined}
       title={children === undefined ? label : undefined}
       aria-busy={busy || rest["aria-busy"] || undefined}

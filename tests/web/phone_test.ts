@@ -1,0 +1,135 @@
+/** What a phone has: a screen keyboard over the page, and fingers that swipe. */
+import { assert, assertEquals } from "@std/assert";
+import type { Page } from "playwright-core";
+import { Scenario, until } from "../support/scripted.ts";
+import { SharedBrowser } from "../support/shared_browser.ts";
+import { AppPage, no_browser } from "../support/web.ts";
+
+const shared = new SharedBrowser();
+const SIZE = { width: 390, height: 800 };
+const KEYBOARD = 300;
+
+/** Has a page's screen keyboard cover it, as where `interactive-widget` is not known. */
+const KEYBOARD_SCRIPT = `{
+  const seen = Object.assign(new EventTarget(), { scale: 1, offsetTop: 0 });
+  let covered = 0;
+  Object.defineProperty(seen, "height", { get: () => innerHeight - covered });
+  Object.defineProperty(globalThis, "visualViewport", { value: seen });
+  globalThis.cover = (px) => {
+    covered = px;
+    seen.dispatchEvent(new Event("resize"));
+  };
+}`;
+
+type Point = [x: number, y: number];
+
+/** A finger of a page, as the browser's input has it. */
+async function finger(page: Page) {
+  const devtools = await page.context().newCDPSession(page);
+  await devtools.send("Emulation.setTouchEmulationEnabled", { enabled: true });
+  const send = (type: "touchStart" | "touchMove" | "touchEnd", points: Point[]) =>
+    devtools.send("Input.dispatchTouchEvent", {
+      type,
+      touchPoints: points.map(([x, y]) => ({ x, y })),
+    });
+  return {
+    async swipe(from: Point, to: Point): Promise<void> {
+      const steps = 8;
+      await send("touchStart", [from]);
+      for (let n = 1; n <= steps; n++) {
+        const part = n / steps;
+        await send("touchMove", [[
+          from[0] + (to[0] - from[0]) * part,
+          from[1] + (to[1] - from[1]) * part,
+        ]]);
+      }
+      await send("touchEnd", []);
+    },
+  };
+}
+
+Deno.test({
+  name: "the box stays above a keyboard that covers the page, and comes back down",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([{ text: "line\n\n".repeat(60) + "the end" }]);
+    await it.turn("go");
+    await using browser = await shared.profile();
+    await browser.context.addInitScript(KEYBOARD_SCRIPT);
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const { page } = app;
+    await page.setViewportSize(SIZE);
+    const box = page.locator(".composer");
+    const bottom = async () => {
+      const { y, height } = (await box.boundingBox())!;
+      return y + height;
+    };
+    await page.getByRole("log").getByText("the end").waitFor();
+    const before = await bottom();
+    assert(before > SIZE.height - KEYBOARD && before <= SIZE.height, `${before}`);
+    await page.getByLabel("Message", { exact: true }).focus();
+    await page.evaluate(`cover(${KEYBOARD})`);
+    await until(async () => await bottom() <= SIZE.height - KEYBOARD, "the box above it");
+    // What was at the end still is.
+    await until(async () => {
+      const end = (await page.getByRole("log").getByText("the end").boundingBox())!;
+      return end.y + end.height <= (await box.boundingBox())!.y;
+    }, "the end in sight");
+    await app.focused("#message");
+    // The browser's bars are no keyboard.
+    await page.evaluate("cover(50)");
+    await until(async () => await bottom() === before, "the box below again");
+    app.clean("a screen keyboard");
+  },
+});
+
+Deno.test({
+  name: "a swipe from the left edge goes to the list, one on a row opens its menu; others scroll",
+  ignore: no_browser,
+  async fn() {
+    const wide = `| ${"a wide head | ".repeat(30)}\n|${"-|".repeat(30)}\n| ${"x | ".repeat(30)}`;
+    await using it = await Scenario.begin([{ text: `${"line\n\n".repeat(60)}${wide}` }]);
+    await it.turn("go");
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const { page } = app;
+    await page.setViewportSize(SIZE);
+    const { swipe } = await finger(page);
+    const log = page.getByRole("log", { name: "Conversation" });
+    const table = log.getByRole("group", { name: "Table" });
+    await table.waitFor();
+    const path = () => new URL(page.url()).pathname;
+    const here = path();
+    const transcript = (await log.boundingBox())!;
+    const middle = transcript.y + transcript.height / 2;
+    // Not from the middle, not up or down, not a little, not where something scrolls sideways.
+    await swipe([150, middle], [330, middle]);
+    const top = () => log.evaluate((it) => it.scrollTop);
+    const before = await top();
+    await swipe([10, middle - 100], [30, middle + 100]);
+    await until(async () => await top() < before, "the conversation scrolls");
+    await swipe([10, middle], [50, middle]);
+    await page.getByRole("button", { name: "Newest" }).click();
+    await table.scrollIntoViewIfNeeded();
+    const inside = (await table.boundingBox())!;
+    const across: Point = [inside.x + 2, inside.y + inside.height / 2];
+    await swipe([across[0] + 200, across[1]], [across[0], across[1]]);
+    await until(async () => await table.evaluate((it) => it.scrollLeft) > 0, "the table scrolls");
+    await swipe(across, [across[0] + 250, across[1]]);
+    assertEquals(path(), here);
+    assertEquals(await page.locator(".session-body").evaluate((it) => it.style.translate), "");
+
+    await swipe([10, middle - 150], [200, middle - 150]);
+    await until(() => Promise.resolve(path() === "/"), "the list");
+    const row = page.locator(".session-row").first();
+    await row.waitFor();
+    await row.scrollIntoViewIfNeeded();
+    const { x, y, height, width } = (await row.boundingBox())!;
+    await swipe([x + width - 80, y + height / 2], [x + 60, y + height / 2]);
+    await page.getByRole("menuitem", { name: "Rename…" }).waitFor();
+    assertEquals(path(), "/");
+    await app.accessible("the menu of a row");
+    await page.keyboard.press("Escape");
+    app.clean("swipes");
+  },
+});

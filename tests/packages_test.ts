@@ -12,7 +12,6 @@ const OTHERS = [
   "@seriousme/openapi-schema-validator",
   "@tanstack/virtual-core",
   "axe-core",
-  "dompurify",
   "playwright-core",
   "preact",
   "puppeteer-core",

@@ -315,6 +315,7 @@ export const SAMPLES: Readonly<Record<string, VerbSample>> = {
     params: async (it) => ({ session_id: await it.session(), ac_id: "c1" }),
   },
   "mission.create": { params: (it) => it.spec() },
+  "mission.read_spec": { params: () => ({ spec: JSON.stringify(SPEC) }) },
   "mission.list": none,
   "mission.get": of_mission,
   "mission.cancel": of_mission,

@@ -1,5 +1,11 @@
 import * as z from "zod";
 
+/** Characters of a spec's text. */
+export const SPEC_TEXT_MAX = 1024 * 1024;
+
+/** What a text in YAML can have and an object cannot. */
+export const TEXT_ONLY = ["comments", "anchors", "tags"] as const;
+
 export const mission_id = () =>
   z.string().regex(/^m-[0-9A-Z]{26}$/, "must have the shape m-<ULID>");
 export const status = () => z.enum(["running", "completed", "failed", "cancelled"]);

@@ -4,7 +4,14 @@ import { approval } from "../../protocol/schemas/session.ts";
 import { verbsOf } from "../../verbs/define.ts";
 import { session_id } from "../../verbs/session_id.ts";
 import type { MissionServices } from "./open.ts";
-import { mission_id, missionListSchema, missionLogEntrySchema, status } from "./schemas.ts";
+import {
+  mission_id,
+  missionListSchema,
+  missionLogEntrySchema,
+  SPEC_TEXT_MAX,
+  status,
+  TEXT_ONLY,
+} from "./schemas.ts";
 
 const defineVerb = verbsOf<MissionServices>();
 
@@ -111,6 +118,29 @@ export const missionVerbs = [
     output: summary,
     async handle({ services }, params) {
       return toSummary(await (await services.missions()).create(params));
+    },
+  }),
+  defineVerb({
+    name: "mission.read_spec",
+    summary: "Reads a statement of work without starting it, and reports what is wrong with it.",
+    access: "read",
+    input: () =>
+      z.object({
+        spec: z.string().max(SPEC_TEXT_MAX).describe("The statement of work as JSON or YAML"),
+      }),
+    output: () =>
+      z.object({
+        spec: z.record(z.string(), z.unknown()).optional()
+          .describe(
+            "What the text says, with members that a mission ignores; absent if unreadable",
+          ),
+        text_only: z.array(z.enum(TEXT_ONLY))
+          .describe("What the text has that `spec` cannot hold"),
+        issues: z.array(z.object({ path: z.string(), message: z.string() }))
+          .describe("What `mission.create` would refuse"),
+      }),
+    async handle(_, { spec }) {
+      return (await import("./spec_text.ts")).readText(spec);
     },
   }),
   defineVerb({

@@ -1,8 +1,8 @@
 /** What a spec's text says, and what it has besides. */
 import { Lexer } from "yaml";
-import type { SpecIssue } from "./spec.ts";
+import type * as z from "zod";
 import { readSpecText } from "./spec.ts";
-import { TEXT_ONLY } from "./schemas.ts";
+import { type specTextSchema, TEXT_ONLY } from "./schemas.ts";
 
 type TextOnly = typeof TEXT_ONLY[number];
 
@@ -10,11 +10,7 @@ type TextOnly = typeof TEXT_ONLY[number];
 const SIGNS: Record<TextOnly, string> = { comments: "#", anchors: "&", tags: "!" };
 
 /** Reads a spec's text for a client that shows it in another form. */
-export function readText(source: string): {
-  spec?: Record<string, unknown>;
-  text_only: TextOnly[];
-  issues: SpecIssue[];
-} {
+export function readText(source: string): z.output<ReturnType<typeof specTextSchema>> {
   const { value, issues } = readSpecText(source);
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     return { text_only: [], issues };

@@ -9,8 +9,8 @@ import {
   missionListSchema,
   missionLogEntrySchema,
   SPEC_TEXT_MAX,
+  specTextSchema,
   status,
-  TEXT_ONLY,
 } from "./schemas.ts";
 
 const defineVerb = verbsOf<MissionServices>();
@@ -128,17 +128,7 @@ export const missionVerbs = [
       z.object({
         spec: z.string().max(SPEC_TEXT_MAX).describe("The statement of work as JSON or YAML"),
       }),
-    output: () =>
-      z.object({
-        spec: z.record(z.string(), z.unknown()).optional()
-          .describe(
-            "What the text says, with members that a mission ignores; absent if unreadable",
-          ),
-        text_only: z.array(z.enum(TEXT_ONLY))
-          .describe("What the text has that `spec` cannot hold"),
-        issues: z.array(z.object({ path: z.string(), message: z.string() }))
-          .describe("What `mission.create` would refuse"),
-      }),
+    output: specTextSchema,
     async handle(_, { spec }) {
       return (await import("./spec_text.ts")).readText(spec);
     },

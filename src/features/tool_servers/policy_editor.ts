@@ -6,7 +6,7 @@ import { sha256Hex } from "../../base/sha256.ts";
 import { atomicWrite, checkPrivate, readTextIfAny } from "../../os/files.ts";
 import { InvalidParams, SvcError } from "../../protocol/errors.ts";
 import { parsePolicy } from "./policy_file.ts";
-import type { EditedServer } from "./policy_schemas.ts";
+import type { EditedServer, PolicyText } from "./policy_schemas.ts";
 
 type Members = Record<string, unknown>;
 
@@ -38,12 +38,6 @@ const LONG_WORD = /[\w+=-]{20,}/g;
 function isSuspicious(text: string): boolean {
   return NAMED.test(text) ||
     (text.match(LONG_WORD) ?? []).some((word) => /\d/.test(word) && /[A-Za-z]/.test(word));
-}
-
-export interface PolicyText {
-  path: string;
-  revision: string;
-  servers: EditedServer[];
 }
 
 /** Reads the servers as they are written, without values that may be secrets. */

@@ -29,5 +29,14 @@ export const editedServerSchema = () =>
 
 export type EditedServer = z.output<ReturnType<typeof editedServerSchema>>;
 
+export type PolicyText = z.output<ReturnType<typeof policyTextSchema>>;
+
+export const policyTextSchema = () =>
+  z.object({
+    path: z.string(),
+    revision: policyRevision(),
+    servers: z.array(editedServerSchema()),
+  });
+
 export const policyRevision = () =>
   z.string().describe("Of the file's text, from mcp.get_policy; a change since then is a conflict");

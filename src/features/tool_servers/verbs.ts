@@ -4,7 +4,7 @@ import { SvcError } from "../../protocol/errors.ts";
 import { type Caller, mayBeModel, nothing, verbsOf } from "../../verbs/define.ts";
 import { session_id } from "../../verbs/session_id.ts";
 import type { ToolServerServices } from "./open.ts";
-import { editedServerSchema, policyRevision } from "./policy_schemas.ts";
+import { editedServerSchema, policyRevision, policyTextSchema } from "./policy_schemas.ts";
 import { projectServersSchema, serverItemSchema } from "./schemas.ts";
 
 const defineVerb = verbsOf<ToolServerServices>();
@@ -59,12 +59,7 @@ export const mcpVerbs = [
     summary: "Shows the tool servers as policy.yaml has them, without values that may be secrets.",
     access: "read",
     input: nothing,
-    output: () =>
-      z.object({
-        path: z.string(),
-        revision: policyRevision(),
-        servers: z.array(editedServerSchema()),
-      }),
+    output: policyTextSchema,
     async handle({ services, caller }) {
       requirePerson(caller);
       const { readForEdit } = await import("./policy_editor.ts");

@@ -23,6 +23,7 @@ export function addSpent(sum: Spent, more: Spent): void {
   sum.tokens_in += more.tokens_in;
   sum.tokens_out += more.tokens_out;
   sum.tokens_cached += more.tokens_cached;
+  if (more.unpriced) sum.unpriced = true;
 }
 
 /** Sums costs by bucket. */
@@ -72,8 +73,8 @@ export async function* costsOf(session: Session, bucket: Bucket): AsyncGenerator
   }
   for await (const { type, at, data } of session.journal.read(trimmed_seq)) {
     if (type !== "cost.tick") continue;
-    const { usd_delta: usd, ...spent } = data;
-    yield { at, usd, ...spent };
+    const { usd_delta: usd, tokens_in, tokens_out, tokens_cached, model, unpriced } = data;
+    yield { at, usd, tokens_in, tokens_out, tokens_cached, model, unpriced };
   }
 }
 

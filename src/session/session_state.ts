@@ -36,6 +36,8 @@ export interface HourCost {
   tokens_out: number;
   /** The part of `tokens_in` read from a cache. */
   tokens_cached: number;
+  /** Set when `usd` lacks calls of unknown price; missing in data of older versions. */
+  unpriced?: true;
 }
 
 export type PendingApproval = z.output<ReturnType<typeof pendingApprovalSchema>>;

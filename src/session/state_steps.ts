@@ -186,8 +186,9 @@ export function applySettings(
 export function addHourCost(
   { cost_hours: hours, model: own }: SessionState,
   at: string,
-  { usd_delta: usd, tokens_in, tokens_out, tokens_cached, model = own }: EventData["cost.tick"],
+  { usd_delta: usd, model = own, ...tick }: EventData["cost.tick"],
 ): void {
+  const { tokens_in, tokens_out, tokens_cached, unpriced } = tick;
   if (usd === 0 && tokens_in + tokens_out === 0) return;
   const start = `${at.slice(0, 13)}:00:00.000Z`;
   const last = hours.at(-1);
@@ -196,8 +197,17 @@ export function addHourCost(
     last.tokens_in += tokens_in;
     last.tokens_out += tokens_out;
     last.tokens_cached += tokens_cached;
+    if (unpriced) last.unpriced = true;
   } else {
-    hours.push({ at: start, model, usd, tokens_in, tokens_out, tokens_cached });
+    hours.push({
+      at: start,
+      model,
+      usd,
+      tokens_in,
+      tokens_out,
+      tokens_cached,
+      ...(unpriced && { unpriced }),
+    });
   }
 }
 

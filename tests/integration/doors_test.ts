@@ -147,6 +147,24 @@ const RULES: readonly Rule[] = [
     refused: /only a person saves a key/,
   },
   {
+    no_door_may: "add a tool server where a model may ask",
+    verb: "mcp.save_server",
+    params: async (_house, world) => await world.newServer(),
+    at: ["mcp"],
+    refused: /only a person changes the tool servers/,
+  },
+  {
+    no_door_may: "remove a tool server where a model may ask",
+    verb: "mcp.remove_server",
+    async params(_house, world) {
+      const added = await world.newServer();
+      const { revision } = await world.rpc.call("mcp.save_server", added);
+      return { revision, name: added.server.name };
+    },
+    at: ["mcp"],
+    refused: /only a person changes the tool servers/,
+  },
+  {
     no_door_may: "commit in the person's name where a model may ask",
     verb: "repository.commit",
     params: async (_house, world) => ({

@@ -54,6 +54,16 @@ export class World implements Disposable {
     return session_id;
   }
 
+  /** Parameters that add a tool server to policy.yaml as it is now; it is turned off. */
+  async newServer() {
+    const { revision } = await this.rpc.call("mcp.get_policy");
+    const name = `server-${++this.#count}`;
+    return {
+      revision,
+      server: { name, transport: "stdio", command: "true", enabled: false },
+    };
+  }
+
   /** A session with an image. */
   async attachment(): Promise<{ session_id: string; hash: string }> {
     const session_id = await this.session();
@@ -322,6 +332,7 @@ export const SAMPLES: Readonly<Record<string, VerbSample>> = {
     params: async (it) => ({ session_id: await it.session(), ac_id: "c1" }),
   },
   "mission.create": { params: (it) => it.spec() },
+  "mission.read_spec": { params: () => ({ spec: JSON.stringify(SPEC) }) },
   "mission.list": none,
   "mission.get": of_mission,
   "mission.cancel": of_mission,
@@ -388,6 +399,14 @@ export const SAMPLES: Readonly<Record<string, VerbSample>> = {
   "mcp.approve_project": {
     params: async (it) => ({ session_id: await it.session(), sha256: "0".repeat(64) }),
     fails_with: "not_found",
+    person_only: true,
+  },
+  "mcp.get_policy": { person_only: true },
+  "mcp.save_server": { params: (it) => it.newServer(), person_only: true },
+  "mcp.remove_server": {
+    params: async (it) => ({ revision: (await it.newServer()).revision, name: "none" }),
+    fails_with: "not_found",
+    person_only: true,
   },
   "mcp.login": { params: () => ({ name: "none" }), fails_with: "not_found" },
   "mcp.login_result": { params: () => ({ name: "none" }), fails_with: "not_found" },

@@ -45,13 +45,13 @@ Deno.test({
       await names.allTextContents(),
       groups.map(({ title }: { title: string }) => title),
     );
-    await page.getByRole("img", { name: "Dollars over time, last day" }).waitFor();
+    await page.getByRole("img", { name: "Dollars over time, last 30 days" }).waitFor();
     await app.accessibleEverywhere("costs");
 
     await page.getByRole("combobox", { name: "Show" }).selectOption("tokens");
-    await page.getByRole("img", { name: "Tokens over time, last day" }).waitFor();
+    await page.getByRole("img", { name: "Tokens over time, last 30 days" }).waitFor();
     await page.getByRole("button", { name: "Show as table" }).click();
-    const table = page.getByRole("group", { name: "Tokens over time, last day" });
+    const table = page.getByRole("group", { name: "Tokens over time, last 30 days" });
     for (const { tokens_in, tokens_out } of groups) {
       const tokens = tokens_in + tokens_out;
       const shown = tokens < 1000 ? String(tokens) : `${(tokens / 1000).toFixed(1)}k`;
@@ -60,7 +60,12 @@ Deno.test({
     await app.accessible("costs as a table");
     await page.getByRole("button", { name: "Show as plot" }).click();
     for (
-      const [range, word] of [["hour", "last hour"], ["week", "last week"], ["all", "all time"]]
+      const [range, word] of [
+        ["hour", "last hour"],
+        ["day", "last day"],
+        ["week", "last week"],
+        ["all", "all time"],
+      ]
     ) {
       await page.getByRole("combobox", { name: "Time" }).selectOption(range);
       await page.getByRole("img", { name: `Tokens over time, ${word}` }).waitFor();
@@ -69,6 +74,25 @@ Deno.test({
     await page.getByRole("combobox", { name: "By" }).selectOption("model");
     await page.getByRole("row", { name: new RegExp(it.model) }).waitFor();
     assertEquals(await names.allTextContents(), [it.model]);
+
+    // By directory, and with one press to the sessions in it; the page keeps that over a reload.
+    await page.getByRole("combobox", { name: "By" }).selectOption("workdir");
+    const { groups: dirs } = await rpc.call("cost.breakdown", { by: "workdir" });
+    const keys = dirs.map(({ key }: { key: string }) => key);
+    await until(
+      async () => (await names.allTextContents()).join() === keys.join(),
+      "the directories",
+    );
+    await app.accessibleEverywhere("costs by directory");
+    await page.getByRole("button", { name: it.place.dir }).filter({ hasText: "other" }).click();
+    await page.getByRole("row", { name: /A dear session/ }).waitFor({ state: "detached" });
+    await page.reload();
+    await page.getByRole("row", { name: /Another one/ }).waitFor();
+    assertEquals(await names.allTextContents(), ["Another one"]);
+    await page.getByRole("button", { name: "show all again" }).click();
+    await page.getByRole("button", { name: it.workdir }).waitFor();
+    assertEquals(await names.count(), 2);
+    await page.getByRole("combobox", { name: "Show" }).selectOption("usd");
 
     await page.getByRole("combobox", { name: "By" }).selectOption("session");
     await page.getByRole("link", { name: "Another one" }).last().click();
@@ -96,6 +120,21 @@ Deno.test({
       return stdout.split("\n").find((line) => line.startsWith(id))!;
     };
     for (const restarted of [false, true]) {
+      const costs: [by: string, key: string][] = [["model", it.model], ["workdir", it.workdir]];
+      for (const [by, key] of costs) {
+        for (const bucket of ["minute", "hour", "day"]) {
+          const { groups, total } = await it.client.rpc.call("cost.breakdown", { by, bucket });
+          const of = (wanted: boolean) =>
+            groups.find((it: { key: string }) => (it.key === key) === wanted)?.unpriced;
+          assertEquals([by, bucket, of(true), of(false), total.unpriced], [
+            by,
+            bucket,
+            true,
+            undefined,
+            true,
+          ]);
+        }
+      }
       if (restarted) await it.restart();
       assert((await listed(it.session_id)).includes("price unknown"), await listed(it.session_id));
       assert((await listed(other)).includes("$0.00"), await listed(other));
@@ -104,6 +143,14 @@ Deno.test({
       await app.page.locator("tr.session-row", { hasText: /project/ }).getByText("price unknown")
         .waitFor();
       await app.page.locator("tr.session-row", { hasText: /other/ }).getByText("$0.00").waitFor();
+      await app.page.goto(`${it.daemon.url}/cost`);
+      const group = app.page.locator(".group-table tbody tr");
+      await group.getByText("price unknown").waitFor();
+      await group.getByText("$0.00").waitFor();
+      await app.page.locator(".totals").getByText("price unknown").waitFor();
+      const plotted = app.page.getByRole("button", { name: "Show as table" });
+      await plotted.click();
+      await app.page.locator(".table-box").getByText("price unknown").waitFor();
     }
   },
 });

@@ -81,12 +81,12 @@ Deno.test({
   async fn() {
     await using it = await Scenario.begin([]);
     await using browser = await shared.profile();
-    const app = await AppPage.open(browser, it.daemon, "/missions");
+    const app = await AppPage.open(browser, it.daemon, "/tasks");
     const { page } = app;
-    const form = page.getByRole("dialog", { name: "New mission" });
+    const form = page.getByRole("dialog", { name: "New task" });
     const ask = page.getByRole("dialog", { name: "Discard what you wrote?" });
     const open = async () => {
-      await page.getByRole("button", { name: "New mission" }).first().click();
+      await page.getByRole("button", { name: "New task" }).first().click();
       await form.waitFor();
     };
     // Nothing was written: nothing is asked.
@@ -95,7 +95,7 @@ Deno.test({
     await form.waitFor({ state: "detached" });
 
     await open();
-    const message = form.getByLabel("Statement of work");
+    const message = form.getByLabel("What to do");
     await message.fill("a long story");
     await page.keyboard.press("Escape");
     await ask.waitFor();
@@ -110,8 +110,7 @@ Deno.test({
     await ask.getByRole("button", { name: "Keep it" }).click();
 
     // What was refused is not gone either.
-    await form.getByLabel("Directory", { exact: true }).fill("/nowhere/at/all");
-    await form.getByRole("button", { name: "Start mission" }).click();
+    await form.getByRole("button", { name: "Add to queue" }).click();
     await form.getByRole("alert").waitFor();
     await page.keyboard.press("Escape");
     await ask.getByRole("button", { name: "Discard" }).click();

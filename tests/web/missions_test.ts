@@ -52,6 +52,8 @@ Deno.test({
     const dialog = page.getByRole("dialog");
     const spec = dialog.getByLabel("Statement of work");
     const begin = dialog.getByRole("button", { name: "Start mission" });
+    await dialog.getByRole("button", { name: "Fill in an example" }).click();
+    await dialog.getByRole("button", { name: "As text" }).click();
     assert((await spec.inputValue()).includes("acceptance_criteria"), "there is an example");
     await dialog.getByLabel("Directory", { exact: true }).fill(`${repo.root}/none`);
     await begin.click();
@@ -194,6 +196,7 @@ Deno.test({
     await page.getByRole("button", { name: "New mission" }).click();
     const form = page.getByRole("dialog", { name: "New mission" });
     await form.getByLabel("Directory").fill(it.place.mkdir("asking"));
+    await form.getByRole("button", { name: "As text" }).click();
     await form.getByLabel("Statement of work").fill(JSON.stringify(spec));
     await form.getByLabel("Model").fill("builtin/toolbelt");
     assert(!await form.getByLabel("without asking").isChecked());

@@ -41,7 +41,8 @@ Deno.test({
     const { problem } = servers.find(({ name }: { name: string }) => name === "poor");
     assertEquals(await server("poor").getByText(problem).count(), 1);
     assertEquals(await server(LONG).getByText("Disabled").count(), 1);
-    assertEquals(await server(LONG).getByRole("button").count(), 0);
+    assertEquals(await server(LONG).getByRole("button").count(), 1);
+    await server(LONG).getByRole("button", { name: `Actions for ${LONG}` }).waitFor();
 
     await page.getByRole("button", { name: "Test prog" }).click();
     const tested = await rpc.call("mcp.test_server", { name: "prog" });

@@ -4,6 +4,7 @@ import * as z from "zod";
 import { relativePath } from "../../jail/rooted_path.ts";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
 import { nearestOf } from "../../base/nearest.ts";
+import { SPEC_TEXT_MAX } from "./schemas.ts";
 import { inconsistencies } from "./spec_consistency.ts";
 
 /** A piece of work for one agent session. */
@@ -27,8 +28,6 @@ export interface SpecIssue {
   message: string;
 }
 
-/** Characters of a spec's text. */
-const SPEC_MAX = 1024 * 1024;
 /** Values in a spec: an alias of YAML can stand for any number of them. */
 const NODES_MAX = 50_000;
 /** Number of issues that a message names. */
@@ -104,7 +103,28 @@ function checksOf({ command, file_exists, content_match }: Check): unknown[] {
  * @throws {SvcError} validation, naming every wrong place; `details.issues` lists them.
  */
 export function readSpec(source: unknown): MissionSpec {
-  const value = typeof source === "string" ? parseText(source) : source;
+  return checked(typeof source === "string" ? parseText(source) : source);
+}
+
+/**
+ * Reads a spec's text.
+ *
+ * @returns what it says, and what is wrong with it
+ */
+export function readSpecText(source: string): { value?: unknown; issues: SpecIssue[] } {
+  let value: unknown;
+  try {
+    value = parseText(source);
+    checked(value);
+    return { value, issues: [] };
+  } catch (error) {
+    if (!(error instanceof SvcError)) throw error;
+    const issues = error.details?.issues as SpecIssue[];
+    return fewerNodes(value, NODES_MAX) ? { value, issues } : { issues };
+  }
+}
+
+function checked(value: unknown): MissionSpec {
   if (!fewerNodes(value, NODES_MAX)) {
     throw refused([{ path: "", message: `has more than ${NODES_MAX} values` }]);
   }
@@ -129,8 +149,8 @@ export function readCheck(answer: string): Check | undefined {
 }
 
 function parseText(source: string): unknown {
-  if (source.length > SPEC_MAX) {
-    throw refused([{ path: "", message: `has more than ${SPEC_MAX} characters` }]);
+  if (source.length > SPEC_TEXT_MAX) {
+    throw refused([{ path: "", message: `has more than ${SPEC_TEXT_MAX} characters` }]);
   }
   try {
     return source.trimStart().startsWith("{") ? JSON.parse(source) : parseYaml(source);

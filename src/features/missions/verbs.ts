@@ -4,7 +4,14 @@ import { approval } from "../../protocol/schemas/session.ts";
 import { verbsOf } from "../../verbs/define.ts";
 import { session_id } from "../../verbs/session_id.ts";
 import type { MissionServices } from "./open.ts";
-import { mission_id, missionListSchema, missionLogEntrySchema, status } from "./schemas.ts";
+import {
+  mission_id,
+  missionListSchema,
+  missionLogEntrySchema,
+  SPEC_TEXT_MAX,
+  specTextSchema,
+  status,
+} from "./schemas.ts";
 
 const defineVerb = verbsOf<MissionServices>();
 
@@ -111,6 +118,19 @@ export const missionVerbs = [
     output: summary,
     async handle({ services }, params) {
       return toSummary(await (await services.missions()).create(params));
+    },
+  }),
+  defineVerb({
+    name: "mission.read_spec",
+    summary: "Reads a statement of work without starting it, and reports what is wrong with it.",
+    access: "read",
+    input: () =>
+      z.object({
+        spec: z.string().max(SPEC_TEXT_MAX).describe("The statement of work as JSON or YAML"),
+      }),
+    output: specTextSchema,
+    async handle(_, { spec }) {
+      return (await import("./spec_text.ts")).readText(spec);
     },
   }),
   defineVerb({

@@ -33,19 +33,31 @@ export async function costHistory(
   };
 }
 
-/** Returns the costs by session or model, most expensive first. @throws the signal's reason. */
+type By = "session" | "model" | "workdir";
+
+interface Wanted extends Period {
+  by: By;
+  /** Costs of others do not count. */
+  model?: string;
+  workdir?: string;
+  limit: number;
+}
+
+/** Returns the costs by session, model or directory, most expensive first. @throws the signal's reason. */
 export async function costBreakdown(
   hub: Hub,
-  { by, since, bucket, limit }: Period & { by: "session" | "model"; limit: number },
+  { by, since, bucket, limit, model, workdir }: Wanted,
   signal: AbortSignal,
 ) {
   const sums = new Map<string, { title?: string; sums: CostBuckets }>();
   for (const session of await hub.some(undefined)) {
     signal.throwIfAborted();
+    if (workdir !== undefined && session.state.workdir !== workdir) continue;
     const newest = session.state.cost_hours.at(-1);
     // This avoids reading its journal.
     if (newest === undefined || !new CostBuckets(bucket, since).covers(newest)) continue;
     for await (const cost of costsOf(session, bucket)) {
+      if (model !== undefined && (cost.model ?? session.state.model) !== model) continue;
       const { key, title } = groupOf(session, by, cost);
       const group = sums.get(key) ?? { title, sums: new CostBuckets(bucket, since) };
       group.sums.add(cost);
@@ -63,8 +75,9 @@ export async function costBreakdown(
   };
 }
 
-function groupOf({ id, state }: Session, by: "session" | "model", { model }: HourCost) {
-  return by === "session" ? { key: id, title: state.title } : { key: model ?? state.model };
+function groupOf({ id, state }: Session, by: By, { model }: HourCost) {
+  if (by === "session") return { key: id, title: state.title };
+  return { key: by === "workdir" ? state.workdir : model ?? state.model };
 }
 
 function dearestFirst(a: Spent, b: Spent): number {

@@ -15,11 +15,15 @@ const bucket = () =>
     .describe(
       "Costs in parts of the journal that retention has compacted are known by the hour only",
     );
-const buckets = () =>
-  z.array(turnUsageSchema().extend({ at: z.string().describe("Start of the bucket") }));
-const group = () =>
+const spent = () =>
   turnUsageSchema().extend({
-    key: z.string().describe("Session id or model"),
+    unpriced: z.literal(true).optional()
+      .describe("Some calls have no known price: `usd` leaves them out"),
+  });
+const buckets = () => z.array(spent().extend({ at: z.string().describe("Start of the bucket") }));
+const group = () =>
+  spent().extend({
+    key: z.string().describe("Session id, model or directory"),
     title: z.string().optional().describe("Title of the session"),
     buckets: buckets(),
   });
@@ -61,20 +65,22 @@ export const costVerbs = [
   }),
   defineVerb({
     name: "cost.breakdown",
-    summary: "Breaks the cost down by session or by model, most expensive first.",
+    summary: "Breaks the cost down by session, model or directory, most expensive first.",
     access: "read",
     input: () =>
       z.object({
-        by: z.enum(["session", "model"]),
+        by: z.enum(["session", "model", "workdir"]),
+        model: z.string().optional().describe("Counts this model only"),
+        workdir: z.string().optional().describe("Counts sessions in this directory only"),
         since: since(),
         bucket: bucket(),
         limit: z.int().min(1).max(1000).default(20).describe("Number of groups to list separately"),
       }),
     output: () =>
       z.object({
-        total: turnUsageSchema(),
+        total: spent(),
         groups: z.array(group()),
-        other: turnUsageSchema().optional().describe("Sum of the groups beyond the limit"),
+        other: spent().optional().describe("Sum of the groups beyond the limit"),
       }),
     async handle({ services, signal }, params) {
       const { costBreakdown } = await import("./cost_reports.ts");

@@ -3,7 +3,7 @@ import { Opener } from "../../base/lazy.ts";
 import { checkPrivate } from "../../os/files.ts";
 import { feature } from "../../verbs/feature.ts";
 import { POLICY } from "./config.ts";
-import { NO_POLICY, PROJECT_POLICY, readPolicy } from "./policy.ts";
+import { NO_POLICY, type Policy, PROJECT_POLICY, readPolicy } from "./policy.ts";
 import { mcpVerbs } from "./verbs.ts";
 
 export const toolServers = feature({
@@ -18,19 +18,33 @@ export const toolServers = feature({
       const { makeToolServers } = await import("./open.ts");
       return makeToolServers(host, external());
     });
+    const use = async (read: Policy) => {
+      policy = read;
+      (await opened.opened)?.servers.configure(external());
+    };
+    /** Changes run one after the other. */
+    let last: Promise<unknown> = Promise.resolve();
     return {
       services: {
         hub,
+        policy_path: paths.policy,
+        change_policy(change, revision) {
+          const done = last.then(async () => {
+            const { changePolicy } = await import("./policy_editor.ts");
+            const changed = await changePolicy(paths.policy, change, revision);
+            await use(await readPolicy(paths.policy));
+            return changed;
+          });
+          last = done.catch(() => {});
+          return done;
+        },
         tool_servers: async () => (await opened.get()).servers,
         deploy_targets: () => policy.deploy_targets,
       },
       async read() {
         checkPrivate(paths.policy, 0o600, "file");
         const read = await readPolicy(paths.policy);
-        return async () => {
-          policy = read;
-          (await opened.opened)?.servers.configure(external());
-        };
+        return () => use(read);
       },
       async sessionTools(session, signal) {
         const { policy: { servers }, allow_project } = external();

@@ -3,6 +3,7 @@ import type { Hub } from "../../session/hub.ts";
 import { programArgv } from "../../jail/sandbox.ts";
 import { type ExternalPolicy, ExternalServers } from "./servers.ts";
 import { ProjectApprovals } from "./approvals.ts";
+import type { ServerChange } from "./policy_editor.ts";
 import { Logins } from "./logins.ts";
 import { SessionTools } from "./tools.ts";
 import { personsPrograms } from "../../os/own_programs.ts";
@@ -40,4 +41,7 @@ export interface ToolServerServices {
   readonly hub: Hub;
   /** Returns the tool servers of policy.yaml, loaded on first use. */
   tool_servers(): Promise<ExternalServers>;
+  readonly policy_path: string;
+  /** Changes one server in policy.yaml, and uses the file. @returns its revision */
+  change_policy(change: ServerChange, revision: string): Promise<string>;
 }

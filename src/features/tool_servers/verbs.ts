@@ -1,9 +1,10 @@
 import * as z from "zod";
 import type { ExternalScope } from "./offer.ts";
 import { SvcError } from "../../protocol/errors.ts";
-import { verbsOf } from "../../verbs/define.ts";
+import { type Caller, mayBeModel, nothing, verbsOf } from "../../verbs/define.ts";
 import { session_id } from "../../verbs/session_id.ts";
 import type { ToolServerServices } from "./open.ts";
+import { editedServerSchema, policyRevision, policyTextSchema } from "./policy_schemas.ts";
 import { projectServersSchema, serverItemSchema } from "./schemas.ts";
 
 const defineVerb = verbsOf<ToolServerServices>();
@@ -21,6 +22,17 @@ async function scopeOf(
   const { trust, workdir } = (await services.hub.get(id)).state;
   return { trust, workdir };
 }
+
+/** @throws {SvcError} permission_denied where a model may be the caller */
+function requirePerson(caller: Caller, may = "changes the tool servers"): void {
+  if (!mayBeModel(caller)) return;
+  throw new SvcError("permission_denied", `only a person ${may}`, {
+    hint: "the person can do it on the page of tools in the web app, or with svc ctl call",
+  });
+}
+
+const changed = () =>
+  z.object({ revision: z.string().describe("Of the file's text after the change") });
 
 export const mcpVerbs = [
   defineVerb({
@@ -43,6 +55,53 @@ export const mcpVerbs = [
     },
   }),
   defineVerb({
+    name: "mcp.get_policy",
+    summary: "Shows the tool servers as policy.yaml has them, without values that may be secrets.",
+    access: "read",
+    input: nothing,
+    output: policyTextSchema,
+    async handle({ services, caller }) {
+      requirePerson(caller);
+      const { readForEdit } = await import("./policy_editor.ts");
+      return await readForEdit(services.policy_path);
+    },
+  }),
+  defineVerb({
+    name: "mcp.save_server",
+    summary: "Adds a tool server to policy.yaml or changes one, and keeps the file's comments.",
+    access: "write",
+    destructive: true,
+    input: () =>
+      z.object({
+        revision: policyRevision(),
+        name: z.string().optional().describe("The server to change; by default, a new one"),
+        server: editedServerSchema().describe(
+          "All that it is to be; other keys in the file stay as they are",
+        ),
+      }),
+    output: changed,
+    async handle({ services, caller }, { revision, ...change }) {
+      requirePerson(caller);
+      return { revision: await services.change_policy(change, revision) };
+    },
+  }),
+  defineVerb({
+    name: "mcp.remove_server",
+    summary: "Removes a tool server from policy.yaml, and keeps the file's comments.",
+    access: "write",
+    destructive: true,
+    input: () =>
+      z.object({
+        revision: policyRevision(),
+        name: z.string().describe("The server to remove"),
+      }),
+    output: changed,
+    async handle({ services, caller }, { revision, name }) {
+      requirePerson(caller);
+      return { revision: await services.change_policy({ name }, revision) };
+    },
+  }),
+  defineVerb({
     name: "mcp.approve_project",
     summary: "Approves the tool servers in the current svc.policy.yaml of a session's project.",
     access: "write",
@@ -53,7 +112,8 @@ export const mcpVerbs = [
         sha256: z.string().describe("SHA-256 of the reviewed file, from mcp.list_servers"),
       }),
     output: () => z.object({ file: z.string(), sha256: z.string() }),
-    async handle({ services }, { session_id, sha256 }) {
+    async handle({ services, caller }, { session_id, sha256 }) {
+      requirePerson(caller, "approves the tool servers of a project");
       const servers = await services.tool_servers();
       const { workdir } = (await services.hub.get(session_id)).state;
       const project = await servers.project(workdir);

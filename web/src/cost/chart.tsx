@@ -21,7 +21,7 @@ const BOTTOM = 28;
 /** Room for the name of a time. */
 const WORD = 88;
 
-/** Lines over time, told apart by their dashes as by their colours. */
+/** Bars over time, those of a time on each other, told apart by their dashes as by their colours. */
 export function Chart({ series, names, metric, label }: ChartProps) {
   const box = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(0);
@@ -43,7 +43,8 @@ interface PlotProps extends Omit<ChartProps, "label"> {
 }
 
 function Plot({ series: { times, values }, names, metric, width }: PlotProps) {
-  const amounts = amountTicks(Math.max(...values.flat()));
+  const sums = times.map((_, index) => values.reduce((sum, line) => sum + line[index], 0));
+  const amounts = amountTicks(Math.max(...sums));
   const bucket_px = (width - LEFT - RIGHT) / times.length;
   const x = (index: number) => LEFT + index * bucket_px;
   const y = (amount: number) => TOP + (HEIGHT - TOP - BOTTOM) * (1 - amount / amounts.at(-1)!);
@@ -61,19 +62,20 @@ function Plot({ series: { times, values }, names, metric, width }: PlotProps) {
       {timeTicks(times, Math.floor((width - LEFT - RIGHT) / WORD)).map(({ index, word }) => (
         <text key={index} x={x(index)} y={HEIGHT - 8}>{word}</text>
       ))}
-      {values.map((line, n) => (
-        <path
-          key={n}
-          class={`chart-line plot-${n + 1}`}
-          stroke-dasharray={DASHES[n].join(" ")}
-          // A bucket is a step as wide as its time.
-          d={`M${LEFT} ${y(line[0])}${
-            line.map((amount, index) => `V${y(amount)}H${x(index + 1)}`).join("")
-          }`}
-        >
-          <title>{names[n]}</title>
-        </path>
-      ))}
+      {values.map((line, n) => {
+        const bars = line.map((amount, index) => {
+          const below = values.slice(0, n).reduce((sum, it) => sum + it[index], 0);
+          return amount > 0 ? `M${x(index + 0.5)} ${y(below)}V${y(below + amount)}` : "";
+        }).join("");
+        // Each bar is a broad line; below its dashes it is there in a lighter tone.
+        return (
+          <g key={n} class={`chart-bars plot-${n + 1}`} stroke-width={Math.max(1, bucket_px * 0.8)}>
+            <title>{names[n]}</title>
+            <path class="chart-under" d={bars} />
+            <path stroke-dasharray={DASHES[n].join(" ")} d={bars} />
+          </g>
+        );
+      })}
     </svg>
   );
 }

@@ -1,18 +1,38 @@
-import { count, usd } from "../format.ts";
+import { costText, count } from "../format.ts";
+import type { Params } from "../rpc/api.ts";
+import { Button } from "../ui/button.tsx";
 import { LINES_MAX, LineSample } from "./line_sample.tsx";
-import type { Breakdown, Group } from "./range.ts";
+import { amountOf, type Breakdown, type Group, type Metric } from "./range.ts";
 
-/** What each session or model cost, the dearest first; the lines of the plot have their samples here. */
-export function GroupTable({ breakdown: { groups, other } }: { breakdown: Breakdown }) {
-  const of_sessions = groups.some(({ title }) => title !== undefined);
+export type By = Params<"cost.breakdown">["by"];
+
+/** What is grouped, in words. */
+const WORDS: Record<By, [one: string, all: string]> = {
+  session: ["Session", "Sessions"],
+  model: ["Model", "Models"],
+  workdir: ["Directory", "Directories"],
+};
+
+interface GroupTableProps {
+  breakdown: Breakdown;
+  by: By;
+  metric: Metric;
+  /** Shows the sessions of a group. */
+  onOpen(key: string): void;
+}
+
+/** What each group cost, the dearest first, with a bar; the plot's samples stand here. */
+export function GroupTable({ breakdown: { groups, other }, by, metric, onOpen }: GroupTableProps) {
+  const [one, all] = WORDS[by];
+  const most = Math.max(...groups.map((it) => amountOf(it, metric)));
   return (
     <section class="panel" aria-labelledby="groups-heading">
-      <h2 id="groups-heading">{of_sessions ? "Sessions" : "Models"}</h2>
+      <h2 id="groups-heading">{all}</h2>
       <table class="data-table group-table">
         <caption class="visually-hidden">Cost of each, most expensive first</caption>
         <thead>
           <tr>
-            <th scope="col">{of_sessions ? "Session" : "Model"}</th>
+            <th scope="col">{one}</th>
             <th scope="col" class="number">Cost</th>
             <th scope="col" class="number">Tokens in</th>
             <th scope="col" class="number cached-cell">Cached</th>
@@ -25,8 +45,15 @@ export function GroupTable({ breakdown: { groups, other } }: { breakdown: Breakd
               <th scope="row">
                 <span class="group-name">
                   {n < LINES_MAX && <LineSample n={n} />}
-                  <Name group={group} />
+                  <Name group={group} onOpen={onOpen} />
                 </span>
+                {most > 0 && (
+                  <span
+                    class="group-bar"
+                    aria-hidden="true"
+                    style={{ inlineSize: `${100 * amountOf(group, metric) / most}%` }}
+                  />
+                )}
               </th>
               <Amounts {...group} />
             </tr>
@@ -43,15 +70,21 @@ export function GroupTable({ breakdown: { groups, other } }: { breakdown: Breakd
   );
 }
 
-function Name({ group: { key, title } }: { group: Group }) {
-  if (title === undefined) return <span class="clip" title={key}>{key}</span>;
+function Name({ group: { key, title }, onOpen }: { group: Group; onOpen(key: string): void }) {
+  if (title === undefined) {
+    return (
+      <Button tone="quiet" title={`Show the sessions of ${key}`} onClick={() => onOpen(key)}>
+        <span class="clip">{key}</span>
+      </Button>
+    );
+  }
   return <a class="clip" href={`/sessions/${key}`} title={title}>{title}</a>;
 }
 
 function Amounts(spent: Breakdown["total"]) {
   return (
     <>
-      <td class="number">{usd(spent.usd)}</td>
+      <td class="number">{costText({ cost_usd: spent.usd, unpriced: spent.unpriced })}</td>
       <td class="number">{count(spent.tokens_in)}</td>
       <td class="number cached-cell">{count(spent.tokens_cached)}</td>
       <td class="number">{count(spent.tokens_out)}</td>

@@ -21,6 +21,7 @@ export const RANGES = {
   hour: { word: "Last hour", bucket: "minute", bucket_ms: MINUTE_MS, span_ms: HOUR_MS },
   day: { word: "Last day", bucket: "hour", bucket_ms: HOUR_MS, span_ms: DAY_MS },
   week: { word: "Last week", bucket: "hour", bucket_ms: HOUR_MS, span_ms: 7 * DAY_MS },
+  month: { word: "Last 30 days", bucket: "day", bucket_ms: DAY_MS, span_ms: 30 * DAY_MS },
   all: { word: "All time", bucket: "day", bucket_ms: DAY_MS },
 } as const satisfies Record<string, Range>;
 
@@ -42,16 +43,18 @@ export function amountOf(
   return metric === "usd" ? usd : tokens_in + tokens_out;
 }
 
-/** Lines over the same times: what each group spent in each bucket, nothing included. */
+/** Bars over the same times: what each group spent in each bucket, nothing included. */
 export interface Series {
   /** When the buckets begin, in seconds. */
   times: number[];
   /** By group, then by time. */
   values: number[][];
+  /** Whether an amount lacks calls of unknown price; as the values. */
+  unknown: boolean[][];
 }
 
 /**
- * The lines of groups over a range.
+ * The bars of groups over a range.
  *
  * @param now in milliseconds, where the last bucket is.
  */
@@ -66,14 +69,17 @@ export function seriesOf(
   const first = floor(span_ms === undefined ? Math.min(now, ...starts) : now - span_ms);
   const count = Math.floor((floor(now) - first) / bucket_ms) + 1;
   const times = Array.from({ length: count }, (_, n) => (first + n * bucket_ms) / 1000);
-  const values = groups.map(({ buckets }) => {
+  const unknown = groups.map(() => new Array<boolean>(count).fill(false));
+  const values = groups.map(({ buckets }, group) => {
     const line = new Array<number>(count).fill(0);
     for (const bucket of buckets) {
       // What retention has rewritten is known by the hour; it stands where that hour begins.
       const n = Math.floor((Date.parse(bucket.at) - first) / bucket_ms);
-      if (n >= 0 && n < count) line[n] += amountOf(bucket, metric);
+      if (n < 0 || n >= count) continue;
+      line[n] += amountOf(bucket, metric);
+      unknown[group][n] ||= metric === "usd" && bucket.unpriced === true;
     }
     return line;
   });
-  return { times, values };
+  return { times, values, unknown };
 }

@@ -1,4 +1,4 @@
-import { count, fullTime, usd } from "../format.ts";
+import { costText, count, fullTime } from "../format.ts";
 import type { Metric, Series } from "./range.ts";
 
 interface TimeTableProps {
@@ -9,10 +9,14 @@ interface TimeTableProps {
 }
 
 /** What the plot shows, in figures; times in which nothing was spent are left out. */
-export function TimeTable({ series: { times, values }, names, metric, label }: TimeTableProps) {
-  const amount = metric === "usd" ? usd : count;
-  const rows = times.map((time, n) => ({ time, amounts: values.map((line) => line[n]) }))
-    .filter(({ amounts }) => amounts.some((it) => it > 0))
+export function TimeTable(
+  { series: { times, values, unknown }, names, metric, label }: TimeTableProps,
+) {
+  const rows = times.map((time, n) => ({
+    time,
+    amounts: values.map((line, group) => ({ amount: line[n], is_unknown: unknown[group][n] })),
+  }))
+    .filter(({ amounts }) => amounts.some((it) => it.amount > 0 || it.is_unknown))
     .reverse();
   return (
     <div class="table-box" tabIndex={0} role="group" aria-label={label}>
@@ -28,7 +32,13 @@ export function TimeTable({ series: { times, values }, names, metric, label }: T
           {rows.map(({ time, amounts }) => (
             <tr key={time}>
               <th scope="row">{fullTime(new Date(time * 1000).toISOString())}</th>
-              {amounts.map((it, n) => <td key={n} class="number">{amount(it)}</td>)}
+              {amounts.map(({ amount, is_unknown }, n) => (
+                <td key={n} class="number">
+                  {metric === "usd"
+                    ? costText({ cost_usd: amount, unpriced: is_unknown || undefined })
+                    : count(amount)}
+                </td>
+              ))}
             </tr>
           ))}
         </tbody>

@@ -1,8 +1,7 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 import { useApp } from "../app.ts";
-import { count, usd } from "../format.ts";
-import type { Params } from "../rpc/api.ts";
+import { costText, count } from "../format.ts";
 import { useLive } from "../rpc/use_live.ts";
 import { Button } from "../ui/button.tsx";
 import { Choice } from "../ui/choice.tsx";
@@ -10,7 +9,7 @@ import { Page } from "../ui/page.tsx";
 import { Empty, Pending } from "../ui/states.tsx";
 import { useKept } from "../ui/use_kept.ts";
 import { Chart } from "./chart.tsx";
-import { GroupTable } from "./group_table.tsx";
+import { type By, GroupTable } from "./group_table.tsx";
 import { LINES_MAX } from "./line_sample.tsx";
 import {
   type Breakdown,
@@ -23,12 +22,11 @@ import {
 } from "./range.ts";
 import { TimeTable } from "./time_table.tsx";
 
-type By = Params<"cost.breakdown">["by"];
-
 /** An answer, and what it answers. */
 interface Found {
   breakdown: Breakdown;
   range: RangeName;
+  by: By;
   /** When it was asked, to the bucket. */
   now: number;
 }
@@ -40,8 +38,11 @@ const GROUPS_MAX = 50;
 export default function Cost() {
   const app = useApp();
   const { client } = app;
-  const range = useKept<RangeName>("range", "day");
+  const range = useKept<RangeName>("range", "month");
   const by = useKept<By>("by", "session");
+  /** A model or a directory whose costs alone are shown. */
+  const only_of = useKept<"model" | "workdir">("only_of", "model");
+  const only = useKept<string>("only", "");
   const metric = useKept<Metric>("metric", "usd");
   const as_table = useSignal(false);
   const live = useLive<Found>({
@@ -50,8 +51,11 @@ export default function Cost() {
       const { bucket, bucket_ms } = RANGES[name];
       const now = Math.floor(Date.now() / bucket_ms) * bucket_ms;
       const since = sinceOf(RANGES[name], now);
-      const wanted = { by: by.peek(), bucket, since, limit: GROUPS_MAX };
-      return { breakdown: await client.ask("cost.breakdown", wanted), range: name, now };
+      const group = by.peek();
+      const within = only.peek() === "" ? {} : { [only_of.peek()]: only.peek() };
+      const wanted = { by: group, bucket, since, limit: GROUPS_MAX, ...within };
+      const breakdown = await client.ask("cost.breakdown", wanted);
+      return { breakdown, range: name, by: group, now };
     },
     types: ["cost.tick"],
     every_ms: EVERY_MS,
@@ -69,10 +73,23 @@ export default function Cost() {
         <Choice
           label="By"
           value={by}
-          options={[["session", "Session"], ["model", "Model"]]}
+          options={[["session", "Session"], ["model", "Model"], ["workdir", "Directory"]]}
           onChange={() => live.refresh()}
         />
         <Choice label="Show" value={metric} options={[["usd", "Dollars"], ["tokens", "Tokens"]]} />
+        {only.value !== "" && (
+          <Button
+            icon="close"
+            label={`Only ${only.value}: show all again`}
+            onClick={() => {
+              by.value = only_of.peek();
+              only.value = "";
+              return live.refresh();
+            }}
+          >
+            Only {only.value}
+          </Button>
+        )}
       </div>
       {found === undefined
         ? <Pending of={live} lines={6} label="Loading costs" />
@@ -80,8 +97,8 @@ export default function Cost() {
         ? (
           <Empty icon="cost" title="No costs in this period">
             <p>
-              This page shows what models cost, by session and by model, as a plot and a table. It
-              begins with the first answer of a model.
+              This page shows what models cost, by session, model and directory, as a plot and a
+              table. It begins with the first answer of a model.
             </p>
             <Button tone="primary" icon="plus" onClick={() => app.compose()}>New session</Button>
           </Empty>
@@ -90,7 +107,17 @@ export default function Cost() {
           <>
             <Totals total={found.breakdown.total} />
             <Lines found={found} metric={metric.value} as_table={as_table} />
-            <GroupTable breakdown={found.breakdown} />
+            <GroupTable
+              breakdown={found.breakdown}
+              by={found.by}
+              metric={metric.value}
+              onOpen={(key) => {
+                only_of.value = found.by === "workdir" ? "workdir" : "model";
+                only.value = key;
+                by.value = "session";
+                live.refresh();
+              }}
+            />
           </>
         )}
     </Page>
@@ -99,7 +126,7 @@ export default function Cost() {
 
 function Totals({ total }: { total: Breakdown["total"] }) {
   const figures = [
-    ["Cost", usd(total.usd)],
+    ["Cost", costText({ cost_usd: total.usd, unpriced: total.unpriced })],
     ["Tokens in", count(total.tokens_in)],
     ["cached", count(total.tokens_cached)],
     ["Tokens out", count(total.tokens_out)],

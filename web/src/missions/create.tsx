@@ -1,4 +1,5 @@
-import { useSignal } from "@preact/signals";
+import { useSignal, useSignalEffect } from "@preact/signals";
+import { useState } from "preact/hooks";
 import { useApp } from "../app.ts";
 import { explain, RpcError } from "../rpc/api.ts";
 import { ModelField } from "../sessions/model_field.tsx";
@@ -8,68 +9,165 @@ import { Check } from "../ui/check.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { Field } from "../ui/field.tsx";
 import { submitOnCtrlEnter, useSubmit } from "../ui/use_submit.ts";
+import type { Client } from "../rpc/client.ts";
+import { keepDraft, leftDraft, type MissionDraft, newDraft } from "./draft.ts";
 import { EXAMPLE } from "./example.ts";
+import { SpecFields } from "./spec_fields.tsx";
+import { formOf, type MissionForm, type Seed, specOf } from "./spec_form.ts";
+import { toYaml } from "./yaml.ts";
 
-type Fault = Partial<Record<"workdir" | "spec" | "form", string>>;
+/** By their place: of the parameters, or of the statement of work. */
+type Faults = Record<string, string>;
+
+/** Where the form has a field for what is refused. */
+const SHOWN =
+  /^(workdir|name|sessions\[0\]\.(tasks\[\d+\]\.(id|description|dependencies|files)|acceptance_criteria\[\d+\]\.(id|description|command|file_exists|content_match\.(file|pattern)))(\[\d+\])?)$/;
+
+/** The statement of work, as a form or a text. */
+type Written = Pick<MissionDraft, "form" | "text" | "read">;
+
+interface CreateProps {
+  /** The conversation that it is made from. */
+  seed?: Seed;
+  onClose(): void;
+}
 
 /** Begins a mission and opens it. */
-export function CreateMission({ onClose }: { onClose(): void }) {
+export function CreateMission({ seed, onClose }: CreateProps) {
   const app = useApp();
-  const workdir = useSignal("");
-  const spec = useSignal(EXAMPLE);
-  const unattended = useSignal(false);
-  const model = useSignal("");
-  const fault = useSignal<Fault>({});
+  const [left] = useState(() => leftDraft(seed));
+  const workdir = useSignal(left.workdir);
+  const model = useSignal(left.model);
+  const unattended = useSignal(left.unattended);
+  const written = useSignal<Written>(left);
+  const faults = useSignal<Faults>({});
+  /** Why the text cannot be shown as a form. */
+  const unfit = useSignal<string | undefined>(undefined);
+  const begun = useSignal(false);
+  const change = (changes: Partial<Written>) => {
+    unfit.value = undefined;
+    written.value = { ...written.peek(), ...changes };
+  };
+  useSignalEffect(() => {
+    const { form, text, read } = written.value;
+    const draft: MissionDraft = {
+      workdir: workdir.value,
+      model: model.value,
+      unattended: unattended.value,
+      form,
+      text,
+      read,
+    };
+    begun.value = JSON.stringify(draft) !== JSON.stringify(newDraft(seed));
+    keepDraft(seed, begun.peek() ? draft : undefined);
+  });
+  const { form, text } = written.value;
 
   const { busy, submit } = useSubmit(async () => {
-    fault.value = {};
+    faults.value = {};
+    const { form, text } = written.peek();
     try {
       const { mission_id } = await app.client.call("mission.create", {
         workdir: workdir.value.trim(),
-        spec: spec.value,
+        spec: text ?? { ...specOf(form) },
         ...(model.value.trim() && { model: model.value.trim() }),
         approval: unattended.value ? "auto" : "ask",
       });
+      keepDraft(seed, undefined);
       onClose();
       app.router.go(`/missions/${mission_id}`);
     } catch (error) {
-      fault.value = faultOf(error);
+      faults.value = faultsOf(error, text !== undefined);
     }
   });
 
+  const asText = () => {
+    faults.value = {};
+    change({ text: textOf(written.peek()) });
+  };
+  const asForm = async () => {
+    const { text = "", form } = written.peek();
+    const found = await readForm(app.client, text, form);
+    // It was written on meanwhile.
+    if (written.peek().text !== text) return;
+    faults.value = {};
+    if (typeof found === "string") {
+      unfit.value = found;
+      return;
+    }
+    change({
+      form: found,
+      text: undefined,
+      read: { text, spec: JSON.stringify(specOf(found)) },
+    });
+  };
+
   return (
-    <Dialog title="New mission" onClose={onClose} wide>
+    <Dialog title="New mission" onClose={onClose} wide kept>
       <form class="form" onSubmit={submit} onKeyDown={submitOnCtrlEnter}>
         <WorkdirField
           value={workdir}
           hint="In a git repository, tasks run in parallel, and the result is merged into its branch."
-          error={fault.value.workdir}
+          error={faults.value.workdir}
         />
-        <Field
-          label="Statement of work"
-          hint="YAML or JSON. A criterion is checked with a command, a file that must exist or a pattern in a file; without these, a model judges its description."
-          error={fault.value.spec}
-        >
-          {(control) => (
-            <textarea
-              {...control}
-              class="mono spec"
-              required
-              rows={12}
-              spellcheck={false}
-              value={spec}
-              onInput={({ currentTarget }) => spec.value = currentTarget.value}
-            />
+        <div class="spec-ways">
+          <Button onClick={text === undefined ? asText : asForm}>
+            {text === undefined ? "As text" : "As a form"}
+          </Button>
+          {begun.value
+            ? (
+              <Button
+                tone="quiet"
+                onClick={() => {
+                  const fresh = newDraft(seed);
+                  workdir.value = fresh.workdir;
+                  model.value = fresh.model;
+                  unattended.value = fresh.unattended;
+                  faults.value = {};
+                  change({ form: fresh.form, text: undefined, read: undefined });
+                }}
+              >
+                Start over
+              </Button>
+            )
+            : (
+              <Button
+                tone="quiet"
+                onClick={() => change({ form: formOf(EXAMPLE) as MissionForm })}
+              >
+                Fill in an example
+              </Button>
+            )}
+        </div>
+        {text === undefined
+          ? <SpecFields form={form} faults={faults.value} onChange={(form) => change({ form })} />
+          : (
+            <Field
+              label="Statement of work"
+              hint="YAML or JSON. A criterion is checked with a command, a file that must exist or a pattern in a file; without these, a model judges its description."
+              error={faults.value.spec ?? unfit.value}
+            >
+              {(control) => (
+                <textarea
+                  {...control}
+                  class="mono spec"
+                  required
+                  rows={16}
+                  spellcheck={false}
+                  value={text}
+                  onInput={({ currentTarget }) => change({ text: currentTarget.value })}
+                />
+              )}
+            </Field>
           )}
-        </Field>
         <ModelField value={model} />
         <Check
           label="Allow writing files, running commands and changing checks without asking"
           value={unattended}
         />
-        {fault.value.form && <p class="form-error" role="alert">{fault.value.form}</p>}
+        {faults.value.form && <p class="form-error" role="alert">{faults.value.form}</p>}
         <footer class="dialog-foot">
-          <Button onClick={onClose}>Cancel</Button>
+          <Button onClick={onClose}>Close</Button>
           <Button type="submit" tone="primary" aria-busy={busy.value}>Start mission</Button>
         </footer>
       </form>
@@ -77,15 +175,43 @@ export function CreateMission({ onClose }: { onClose(): void }) {
   );
 }
 
-/** What was refused, by the field that it belongs to. */
-function faultOf(error: unknown): Fault {
+/** A form as a text: the one that it was read from, if it still says the same. */
+function textOf({ form, read }: Written): string {
+  const spec = specOf(form);
+  if (read === undefined) return toYaml(spec);
+  if (read.spec === JSON.stringify(spec)) return read.text;
+  return read.text.trimStart().startsWith("{") ? JSON.stringify(spec, null, 2) : toYaml(spec);
+}
+
+/** A text as a form, or why the form cannot show it. */
+async function readForm(
+  client: Client,
+  text: string,
+  before: MissionForm,
+): Promise<MissionForm | string> {
+  const { spec, text_only, issues } = await client.ask("mission.read_spec", { spec: text });
+  if (spec === undefined) return `The text cannot be read: ${issues[0]?.message}`;
+  const found = text_only.length > 0
+    ? `the form cannot show ${text_only.join(" and ")}`
+    : formOf(spec, before);
+  return typeof found === "string" ? `It stays a text: ${found}.` : found;
+}
+
+/** What was refused, by its place; together as `form` where no field is for it. */
+function faultsOf(error: unknown, is_text: boolean): Faults {
   const issues = error instanceof RpcError ? error.issues ?? [] : [];
-  const fault: Fault = {};
+  if (issues.length === 0) return { form: explain(error) };
+  const faults: Faults = {};
   for (const { path, message } of issues) {
     // The path of what is wrong in a spec is a text.
-    const field = typeof path === "string" ? "spec" : path[0] === "workdir" ? "workdir" : "form";
-    const text = typeof path === "string" && path !== "" ? `${path}: ${message}` : message;
-    fault[field] = fault[field] === undefined ? text : `${fault[field]}\n${text}`;
+    const of_spec = typeof path === "string";
+    const place = of_spec ? path : path.join(".");
+    const in_text = is_text && (of_spec || place === "spec");
+    const field = in_text ? "spec" : SHOWN.test(place) ? place : "form";
+    const said = place === "" || place === "spec" || field === place
+      ? message
+      : `${place}: ${message}`;
+    faults[field] = faults[field] === undefined ? said : `${faults[field]}\n${said}`;
   }
-  return issues.length > 0 ? fault : { form: explain(error) };
+  return faults;
 }

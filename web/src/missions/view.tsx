@@ -37,7 +37,8 @@ export default function Missions() {
   const status = useKept<Status | "">("status", "");
   const filter = useKept("filter", "");
   const pages = useKept<number>("pages", 1);
-  const creating = useSignal(false);
+  const seed = useKept("seed", "");
+  const creating = useSignal(seed.peek() !== "");
   const live = useLive<Missions>({
     ask: () =>
       client.ask("mission.list", {
@@ -89,7 +90,15 @@ export default function Missions() {
           )}
         </>
       )}
-      {creating.value && <CreateMission onClose={() => creating.value = false} />}
+      {creating.value && (
+        <CreateMission
+          seed={seed.value === "" ? undefined : JSON.parse(seed.value)}
+          onClose={() => {
+            creating.value = false;
+            seed.value = "";
+          }}
+        />
+      )}
     </Page>
   );
 }

@@ -7,6 +7,7 @@ import type { IconName } from "../ui/icon.tsx";
 import { Path } from "../ui/path.tsx";
 import { Popover } from "../ui/popover.tsx";
 import { useLoaded } from "../ui/use_loaded.ts";
+import type { Seed } from "../missions/spec_form.ts";
 import { Figures } from "./facts.tsx";
 import type { SessionStore } from "./store.ts";
 
@@ -19,7 +20,7 @@ interface SessionMenuProps {
 }
 
 export function SessionMenu({ store, panels }: SessionMenuProps) {
-  const { client, sessions } = useApp();
+  const { client, router, sessions } = useApp();
   const asked = useSignal<"settings" | "kill" | undefined>(undefined);
   const { state, title, workdir } = store.state;
   const session_id = store.id;
@@ -45,6 +46,15 @@ export function SessionMenu({ store, panels }: SessionMenuProps) {
               ))}
               <Button tone="quiet" icon="settings" onClick={item(() => asked.value = "settings")}>
                 Session settings
+              </Button>
+              <Button
+                tone="quiet"
+                icon="missions"
+                onClick={item(() =>
+                  router.go("/missions", { seed: JSON.stringify(seedOf(store)) })
+                )}
+              >
+                Make a mission of this
               </Button>
               {state === "running" && (
                 <Button
@@ -92,6 +102,24 @@ export function SessionMenu({ store, panels }: SessionMenuProps) {
       )}
     </>
   );
+}
+
+/** Characters of a text that a mission is made from; the browser's history keeps it. */
+const SEED_MAX = 8_000;
+const SEED_STEPS_MAX = 50;
+
+/** What a mission is made of: the open steps of the plan, or else what was asked last. */
+function seedOf({ id, state, conversation }: SessionStore): Seed {
+  const { plan, title, workdir } = state;
+  const asked = conversation.items.findLast((item) => item.kind === "user");
+  return {
+    session_id: id,
+    workdir,
+    name: title,
+    steps: plan.filter(({ state }) => state !== "done").slice(0, SEED_STEPS_MAX)
+      .map(({ step }) => step.slice(0, SEED_MAX)),
+    goal: asked?.text.slice(0, SEED_MAX) ?? "",
+  };
 }
 
 function Settings({ store, onClose }: { store: SessionStore; onClose(): void }) {

@@ -3,8 +3,12 @@ import { useApp } from "../app.ts";
 import type { Result } from "../rpc/api.ts";
 import { Button } from "../ui/button.tsx";
 import { Chip } from "../ui/chip.tsx";
+import { ConfirmDialog } from "../ui/dialog.tsx";
 import { Disclosure } from "../ui/disclosure.tsx";
+import { Menu, type MenuItem } from "../ui/menu.tsx";
 import { CallTool } from "./call_tool.tsx";
+import { changeServer } from "./policy.ts";
+import { ServerDialog } from "./server_dialog.tsx";
 
 type Server = Result<"mcp.list_servers">["servers"][number];
 type Tested = Result<"mcp.test_server">;
@@ -17,12 +21,14 @@ export interface Scope {
 
 /** A server may take its own time limit to begin, to answer and to end. */
 const SERVER_DEADLINE_MS = 10 * 60_000;
+/** How long the page waits for the person at the provider; the daemon gives up before. */
+const LOGIN_DEADLINE_MS = 60 * 60_000;
 
 interface ServerCardProps {
   server: Server;
   scope: Scope;
   /** Told when its state may have changed. */
-  onUsed(): void;
+  onUsed(): Promise<unknown>;
 }
 
 /** A tool server: how it stands, a test of it, and its tools. */
@@ -47,12 +53,14 @@ export function ServerCard({ server, scope, onUsed }: ServerCardProps) {
         <h2>{name}</h2>
         <State server={server} />
         {usable && <Button label={`Test ${name}`} onClick={test}>Test</Button>}
+        {server.scope === "operator" && <ServerMenu server={server} onChanged={onUsed} />}
       </header>
       <p class="facts">
         <span>{transport === "http" ? "over HTTP" : "a program on this machine"}</span>
         <span>{trust}</span>
         <span>{server.scope === "operator" ? "of policy.yaml" : "of the project"}</span>
         {connected > 0 && <span>{connected === 1 ? "connected" : `${connected} connections`}</span>}
+        {server.logged_in && <span>logged in</span>}
         {tools !== undefined && <span>{tools === 1 ? "1 tool" : `${tools} tools`}</span>}
       </p>
       {problem !== undefined && <p class="step-error">{problem}</p>}
@@ -86,6 +94,96 @@ export function ServerCard({ server, scope, onUsed }: ServerCardProps) {
         />
       )}
     </li>
+  );
+}
+
+interface MenuProps {
+  server: Server;
+  onChanged(): Promise<unknown>;
+}
+
+/** What a person does with a server of policy.yaml, and the login that is on its way. */
+function ServerMenu({ server, onChanged }: MenuProps) {
+  const app = useApp();
+  const { client, announcer } = app;
+  const asked = useSignal<"edit" | "remove" | undefined>(undefined);
+  /** The provider's page, while the login waits for the person. */
+  const page = useSignal<string | undefined>(undefined);
+  const { name, transport, enabled, logged_in } = server;
+  const close = () => asked.value = undefined;
+
+  const logIn = async () => {
+    const { needed, url } = await client.call("mcp.login", { name }, {
+      timeout_ms: SERVER_DEADLINE_MS,
+    });
+    if (!needed || url === undefined || !/^https?:/i.test(url)) {
+      return announcer.say(`${name} needs no login`);
+    }
+    page.value = url;
+    // Browsers may refuse it; then there is the link.
+    globalThis.open(url, "_blank", "noopener");
+    client.call("mcp.login_result", { name }, { timeout_ms: LOGIN_DEADLINE_MS }).then(
+      () => announcer.say(`Logged in to ${name}`),
+      // Who cancelled it knows that.
+      (error) => page.peek() === url && app.report(error),
+    ).finally(async () => {
+      if (page.peek() === url) page.value = undefined;
+      await onChanged().catch(() => {});
+    });
+  };
+  const logOut = async () => {
+    page.value = undefined;
+    await client.call("mcp.logout", { name });
+    await onChanged();
+  };
+  const items = (): MenuItem[] => [
+    { label: "Edit…", icon: "edit", run: () => asked.value = "edit" },
+    {
+      label: enabled ? "Turn off" : "Turn on",
+      icon: enabled ? "pause" : "play",
+      run: async () => {
+        await changeServer(client, name, { enabled: enabled ? false : undefined });
+        await onChanged();
+        announcer.say(`${name} is turned ${enabled ? "off" : "on"}`);
+      },
+    },
+    ...(transport === "http" && enabled
+      ? [
+        logged_in
+          ? { label: "Log out", icon: "undo", run: logOut } as const
+          : { label: "Log in…", icon: "send", run: logIn } as const,
+      ]
+      : []),
+    { label: "Remove…", icon: "trash", danger: true, run: () => asked.value = "remove" },
+  ];
+  return (
+    <>
+      <Menu label={`Actions for ${name}`} items={items} />
+      {page.value !== undefined && (
+        <p class="server-login" role="status">
+          <span>
+            Waiting for you to allow it on the provider's page.{" "}
+            <a href={page.value} target="_blank" rel="noopener noreferrer">Open the page</a>
+          </span>
+          <Button label={`Cancel the login at ${name}`} onClick={logOut}>Cancel</Button>
+        </p>
+      )}
+      {asked.value === "edit" && <ServerDialog name={name} onSaved={onChanged} onClose={close} />}
+      {asked.value === "remove" && (
+        <ConfirmDialog
+          title="Remove this tool server?"
+          text={`“${name}” is taken out of policy.yaml. Calls that run are finished.`}
+          action="Remove server"
+          onConfirm={async () => {
+            const { revision } = await client.ask("mcp.get_policy", {});
+            await client.call("mcp.remove_server", { revision, name });
+            announcer.say(`Removed ${name}`);
+            await onChanged();
+          }}
+          onClose={close}
+        />
+      )}
+    </>
   );
 }
 

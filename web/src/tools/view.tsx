@@ -7,7 +7,9 @@ import { Choice } from "../ui/choice.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { Page } from "../ui/page.tsx";
 import { Empty, Pending } from "../ui/states.tsx";
+import { ProjectServers } from "./project_servers.tsx";
 import { ServerCard } from "./server_card.tsx";
+import { ServerDialog } from "./server_dialog.tsx";
 
 type Servers = Result<"mcp.list_servers">;
 
@@ -17,6 +19,7 @@ const EVERY_MS = 3_000;
 export default function Tools() {
   const { client, announcer, sessions } = useApp();
   const session_id = useSignal("");
+  const adding = useSignal(false);
   const scope = session_id.value === "" ? {} : { session_id: session_id.value };
   const live = useLive<Servers>({
     ask: () => client.ask("mcp.list_servers", { session_id: session_id.peek() || undefined }),
@@ -30,15 +33,20 @@ export default function Tools() {
       title="Tools"
       of={live}
       actions={
-        <Button
-          onClick={async () => {
-            await client.call("daemon.reload_config", {});
-            await live.refresh();
-            announcer.say("policy.yaml reloaded");
-          }}
-        >
-          Read policy again
-        </Button>
+        <>
+          <Button
+            onClick={async () => {
+              await client.call("daemon.reload_config", {});
+              await live.refresh();
+              announcer.say("policy.yaml reloaded");
+            }}
+          >
+            Read policy again
+          </Button>
+          <Button tone="primary" icon="plus" onClick={() => adding.value = true}>
+            New server
+          </Button>
+        </>
       }
     >
       <div class="toolbar">
@@ -57,7 +65,14 @@ export default function Tools() {
               <span>{message}</span>
             </p>
           ))}
-          {found.servers.length === 0 && <NoServers />}
+          {found.project && session_id.value !== "" && (
+            <ProjectServers
+              project={found.project}
+              session_id={session_id.value}
+              onApproved={() => live.refresh()}
+            />
+          )}
+          {found.servers.length === 0 && <NoServers onAdd={() => adding.value = true} />}
           <ul class="servers" aria-label="Tool servers">
             {found.servers.map((server) => (
               <ServerCard
@@ -70,30 +85,24 @@ export default function Tools() {
           </ul>
         </>
       )}
+      {adding.value && (
+        <ServerDialog
+          onSaved={() => live.refresh()}
+          onClose={() => adding.value = false}
+        />
+      )}
     </Page>
   );
 }
 
-const EXAMPLE = `mcp_servers:
-  - name: docs
-    transport: stdio
-    command: /usr/local/bin/docs-tools
-    trust: trusted`;
-
-function NoServers() {
-  const { announcer } = useApp();
-  const copy = async () => {
-    await navigator.clipboard.writeText(EXAMPLE);
-    announcer.say("Copied");
-  };
+function NoServers({ onAdd }: { onAdd(): void }) {
   return (
     <Empty icon="tools" title="No tool servers">
       <p>
-        Sessions can use the tools of MCP servers. Name them in <code>policy.yaml</code>{" "}
-        in the home of svc, and have it read again:
+        Sessions can use the tools of MCP servers. They stand in <code>policy.yaml</code>{" "}
+        in the home of svc.
       </p>
-      <pre class="policy-example" tabIndex={0} role="group" aria-label="An example">{EXAMPLE}</pre>
-      <Button tone="primary" onClick={copy}>Copy the example</Button>
+      <Button tone="primary" icon="plus" onClick={onAdd}>Add a server</Button>
     </Empty>
   );
 }

@@ -8,6 +8,8 @@ interface DialogProps {
   /** Closed by Escape, the cross, or a click beside it; first asked about what was written. */
   onClose(): void;
   wide?: boolean;
+  /** What is written is kept when it is closed: it closes without a question. */
+  kept?: boolean;
   /** What has `data-focus` gets the focus, else the first control. */
   children: ComponentChildren;
 }
@@ -16,7 +18,7 @@ interface DialogProps {
  * A modal dialog. The element itself keeps the focus inside and hides the rest from readers; the
  * focus goes back to where it was when the dialog goes.
  */
-export function Dialog({ title, onClose, wide, children }: DialogProps) {
+export function Dialog({ title, onClose, wide, kept, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
   const heading = useId();
   /** Something was written into its form. */
@@ -26,7 +28,7 @@ export function Dialog({ title, onClose, wide, children }: DialogProps) {
   const leave = () => {
     // What was refused stands nowhere else either.
     const refused = element.current!.querySelector("form :is(.form-error, .field-error)") !== null;
-    if (written.current || refused) setAsking(true);
+    if (!kept && (written.current || refused)) setAsking(true);
     else onClose();
   };
   useLayoutEffect(() => {

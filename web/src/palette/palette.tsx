@@ -154,7 +154,7 @@ function actions(app: App, onClose: () => void, onStep: (step: Step) => void): E
 
 /** Undoes the last turn, as `/undo` does. */
 async function rewind(app: App, session_id: string): Promise<void> {
-  const { runTyped } = await app.load(() => import("../session/chat_commands.ts"));
+  const { runTyped } = await app.load(() => import("../session/on_demand.ts"));
   const call: CallVerb = (name, params) => app.client.call(name, params);
   const acts = { stop: () => Promise.resolve(), giveBack() {} };
   const typed = await runTyped("/undo", session_id, call, acts);

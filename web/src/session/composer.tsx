@@ -254,7 +254,7 @@ async function runTyped(
   app: App,
   acts: PageActs,
 ) {
-  const commands = await app.load(() => import("./chat_commands.ts"));
+  const commands = await app.load(() => import("./on_demand.ts"));
   const call: CallVerb = (name, params) => app.client.ask(name, params);
   return await commands.runTyped(line, session_id, call, acts);
 }

@@ -18,8 +18,8 @@ interface PanelProps {
 }
 
 const PANELS: Record<SideName, () => Promise<ComponentType<PanelProps>>> = {
-  changes: async () => (await import("../changes/panel.tsx")).default,
-  files: async () => (await import("../files/panel.tsx")).default,
+  changes: async () => (await import("./panels.ts")).changes,
+  files: async () => (await import("./panels.ts")).files,
 };
 
 /** Opens and closes the panels. */

@@ -134,7 +134,7 @@ async function runFirst(line: string, session_id: string, app: App): Promise<voi
 
 /** A line that begins with a slash is a command of the new session, not a message to the model. */
 async function runCommand(line: string, session_id: string, app: App): Promise<void> {
-  const { runTyped } = await app.load(() => import("../session/chat_commands.ts"));
+  const { runTyped } = await app.load(() => import("../session/on_demand.ts"));
   const call: CallVerb = (name, params) => app.client.call(name, params);
   const typed = await runTyped(line, session_id, call, {
     stop: () => Promise.resolve(),

@@ -47,7 +47,7 @@ export function GroupTable({ breakdown: { groups, other }, by, metric, onOpen }:
                   {n < LINES_MAX && <LineSample n={n} />}
                   <Name group={group} onOpen={onOpen} />
                 </span>
-                {most > 0 && (
+                {amountOf(group, metric) > 0 && (
                   <span
                     class="group-bar"
                     aria-hidden="true"

@@ -5,7 +5,7 @@ import { messageOf } from "../protocol/errors.ts";
 import { ensurePrivateDir, removeTemporaries } from "../os/files.ts";
 import { Continuations } from "./continuations.ts";
 import { Housekeeping } from "./housekeeping.ts";
-import { type ListChanges, SessionListChanges } from "./list_changes.ts";
+import type { ListChanges, SessionListChanges } from "./list_changes.ts";
 import type { SessionDeleter } from "./deleter.ts";
 import { Deletions } from "./deletions.ts";
 import { type IndexEntries, type IndexEntry, knownPath } from "./index_file.ts";
@@ -61,8 +61,8 @@ export class Hub {
   #opener_loading: Promise<SessionOpener> | undefined;
   #deleter_loading: Promise<SessionDeleter> | undefined;
   #stopping = false;
-  readonly #changes = new SessionListChanges();
-  readonly #changes_with_ended = new SessionListChanges();
+  /** Of the list with ended sessions, and of that without. */
+  readonly #changes = new Map<boolean, SessionListChanges>();
   /** Resolves when the sessions are known and cut-off turns continue. */
   readonly ready: Promise<void> = this.#ready.promise;
 
@@ -152,8 +152,11 @@ export class Hub {
 
   /** What of the list has changed since an earlier answer, which its tag names. */
   async listChanges(include_ended: boolean, tag: string): Promise<ListChanges> {
+    const { SessionListChanges } = await import("./list_changes.ts");
     const items = await this.list(include_ended);
-    return (include_ended ? this.#changes_with_ended : this.#changes).since(items, tag);
+    let changes = this.#changes.get(include_ended);
+    if (changes === undefined) this.#changes.set(include_ended, changes = new SessionListChanges());
+    return changes.since(items, tag);
   }
 
   async #listWhenReady(include_ended: boolean): Promise<readonly SessionItem[]> {

@@ -25,7 +25,7 @@ export function beginHeadStart(): void {
   const connection = found.then(open);
   const sessions = found.then(async ({ token }) => {
     const headers = { authorization: `Bearer ${token}` };
-    return await okay(await fetch("/v1/sessions", { headers, signal })).json();
+    return await okay(await fetch("/v1/sessions?since=", { headers, signal })).json();
   });
   // Whoever takes them sees to it that they fail; until then that is no error of the page.
   for (const promise of [connection, sessions]) promise.catch(() => {});

@@ -186,7 +186,8 @@ export function Composer({ store, input, onSent }: ComposerProps) {
           dir="auto"
           rows={Math.min(12, Math.max(2, text.value.split("\n").length))}
           placeholder={turn
-            ? "Steer the agent; Alt+Enter queues"
+            // A screen keyboard has no Alt.
+            ? enter_sends.value ? "Steer the agent; Alt+Enter queues" : "Steer the agent"
             : "What should the agent do? @ files, / commands"}
           enterkeyhint={enter_sends.value ? "send" : "enter"}
           aria-keyshortcuts={`${

@@ -70,7 +70,10 @@ export function useSuggestions(
     const box = input.current!;
     close();
     box.focus();
-    box.setRangeText(insert, token.start, token.end, "end");
+    // More of the word may have been typed since the menu was made.
+    const now = tokenAt(box.value, box.selectionStart);
+    const end = now?.start === token.start ? now.end : token.end;
+    box.setRangeText(insert, token.start, end, "end");
     write(box.value);
     // What goes on, such as a directory.
     if (insert.endsWith("/")) look();

@@ -11,6 +11,14 @@ export type SessionItem = Result<"session.list">["sessions"][number];
 /** The daemon has the answer at hand: asking is cheap. */
 const POLL_MS = 1_500;
 
+/** Names what a list is asked for. */
+function ofList(include_ended: boolean, include_archived: boolean): string {
+  return `${include_ended} ${include_archived}`;
+}
+
+/** What boot.ts asks for. */
+const OF_FIRST = ofList(false, false);
+
 export class SessionList {
   /** Without a value before the first answer. */
   readonly live: Live<readonly SessionItem[]>;
@@ -26,6 +34,9 @@ export class SessionList {
   /** The last answer, and what it was asked for. */
   #answer: { of: string; tag: string; items: readonly SessionItem[] } | undefined;
 
+  /** Settles with what boot.ts asked for. */
+  #began: Promise<void> | undefined;
+
   constructor(client: Client) {
     this.live = new Live(client, {
       ask: () => this.#ask(client),
@@ -35,9 +46,11 @@ export class SessionList {
 
   /** Asks for what has changed since the last answer; items that have not stay the same objects. */
   async #ask(client: Client): Promise<readonly SessionItem[]> {
+    // Asked before, all of it would come twice.
+    await this.#began;
     const include_ended = this.with_ended.peek();
     const include_archived = this.with_archived.peek();
-    const of = `${include_ended} ${include_archived}`;
+    const of = ofList(include_ended, include_archived);
     const before = this.#answer?.of === of ? this.#answer : undefined;
     const { sessions, tag = "", gone = [], whole = true } = await client.ask("session.list", {
       include_ended,
@@ -62,11 +75,14 @@ export class SessionList {
 
   /** Keeps the list up to date. @returns resolves when what boot.ts asked for is there. */
   async start(): Promise<void> {
+    this.#began = firstSessions().then((first) => {
+      if (first === undefined) return;
+      const items = ordered(first.sessions);
+      this.#answer = { of: OF_FIRST, tag: first.tag ?? "", items };
+      this.live.take(items);
+    });
     this.live.start();
-    const first = await firstSessions();
-    if (first !== undefined && this.items.peek() === undefined) {
-      this.live.take(ordered(first.sessions));
-    }
+    await this.#began;
   }
 
   /** Asks now. @returns when there is an answer at least as new as this call, or a failure. */

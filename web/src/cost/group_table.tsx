@@ -1,6 +1,7 @@
 import { costText, count } from "../format.ts";
 import type { Params } from "../rpc/api.ts";
 import { Button } from "../ui/button.tsx";
+import { Path } from "../ui/path.tsx";
 import { LINES_MAX, LineSample } from "./line_sample.tsx";
 import { amountOf, type Breakdown, type Group, type Metric } from "./range.ts";
 
@@ -45,7 +46,7 @@ export function GroupTable({ breakdown: { groups, other }, by, metric, onOpen }:
               <th scope="row">
                 <span class="group-name">
                   {n < LINES_MAX && <LineSample n={n} />}
-                  <Name group={group} onOpen={onOpen} />
+                  <Name group={group} by={by} onOpen={onOpen} />
                 </span>
                 {amountOf(group, metric) > 0 && (
                   <span
@@ -70,11 +71,15 @@ export function GroupTable({ breakdown: { groups, other }, by, metric, onOpen }:
   );
 }
 
-function Name({ group: { key, title }, onOpen }: { group: Group; onOpen(key: string): void }) {
+interface NameProps extends Pick<GroupTableProps, "by" | "onOpen"> {
+  group: Group;
+}
+
+function Name({ group: { key, title }, by, onOpen }: NameProps) {
   if (title === undefined) {
     return (
       <Button tone="quiet" title={`Show the sessions of ${key}`} onClick={() => onOpen(key)}>
-        <span class="clip">{key}</span>
+        {by === "workdir" ? <Path path={key} /> : <span class="clip">{key}</span>}
       </Button>
     );
   }

@@ -13,7 +13,7 @@ const ROOT = new URL("../../", import.meta.url);
 const PACKAGES = ["deno-std", "zod"];
 
 /** The most characters in our own modules, without comments, which the bundle drops. */
-const OWN_MAX = 508_000;
+const OWN_MAX = 510_000;
 
 /** The parts of the output of `deno info --json` that are used here. */
 interface Graph {

@@ -422,6 +422,7 @@ export const SAMPLES: Readonly<Record<string, VerbSample>> = {
   "tui.answer": { params: () => ({ request_id: "none", result: {} }), fails_with: "not_found" },
   "bus.tail": none,
   "bus.replay": { params: () => ({ from_seq: 1, to_seq: 10 }) },
+  "hooks.list": of_session,
   "models.list": none,
   "models.providers": none,
   "models.save_key": {

@@ -1,6 +1,6 @@
 /**
- * Makes pictures of every view of the web app in light and dark, on a desktop and on a phone, and of
- * what `svc` shows in a terminal:
+ * Makes pictures of every view of the web app in light and dark, in four sizes, and of what `svc`
+ * shows in a terminal:
  *
  *   deno task screenshots [--out <folder>] [--only views|models|panels|questions|terminals]
  *

@@ -3,7 +3,12 @@ import { fromFileUrl, join } from "@std/path";
 import type { AppPage, Theme } from "../support/web.ts";
 
 const root = fromFileUrl(new URL("../..", import.meta.url));
-const SIZES = { desktop: { width: 1440, height: 900 }, phone: { width: 390, height: 844 } };
+const SIZES = {
+  desktop: { width: 1440, height: 900 },
+  laptop: { width: 1024, height: 768 },
+  tablet: { width: 768, height: 1024 },
+  phone: { width: 390, height: 844 },
+};
 
 /** Has the pictures of {@linkcode KEPT}, from the root of the repository. */
 export const KEPT_DIR = "docs/screenshots";
@@ -12,6 +17,10 @@ export const KEPT_DIR = "docs/screenshots";
 export const KEPT: readonly string[] = [
   "session-light-desktop",
   "session-dark-phone",
+  "sessions-light-desktop",
+  "changes-split-dark-desktop",
+  "mission-light-desktop",
+  "cost-dark-phone",
   "terminal-conversation-120x36",
   "lines-conversation-120x36",
   "question-command-dark-desktop",
@@ -43,7 +52,7 @@ export class Album {
     await Deno.copyFile(path, join(kept, `${name}.png`));
   }
 
-  /** Adds a view of the web app in light and dark, on a desktop and on a phone. */
+  /** Adds a view of the web app in light and dark, in each size. */
   async addView(app: AppPage, name: string, prepare: () => Promise<void>): Promise<void> {
     for (const theme of ["light", "dark"] as const satisfies Theme[]) {
       for (const [size, viewport] of Object.entries(SIZES)) {

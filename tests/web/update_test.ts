@@ -98,7 +98,7 @@ Deno.test({
     const list = await AppPage.open(browser, it.daemon);
     const session = await AppPage.open(browser, it.daemon);
     await outdate(list.page, "views", "other_views");
-    await outdate(session.page, "chat_commands", "other_views");
+    await outdate(session.page, "on_demand", "other_views");
     await list.go("/");
     await session.go(`/sessions/${it.session_id}`);
     const box = session.page.getByLabel("Message", { exact: true });

@@ -6,21 +6,23 @@ import type { Session } from "../../session/session.ts";
 import { permissions } from "../permissions/feature.ts";
 import { type HookEvent, HOOKS } from "./config.ts";
 import { PROJECT_FILES } from "./project_files.ts";
+import { hookVerbs } from "./verbs.ts";
 
 /** Programs of the operator and of trusted projects that run on events and decide about calls. */
 export const hooks = feature({
   name: "hooks",
   sections: [HOOKS],
+  verbs: hookVerbs,
   open(host) {
     const { permissions: rules, trusts, trustAsked } = host.use(permissions);
     const files = new Opener(async () => {
       const { ProjectHookFiles } = await import("./project.ts");
       return new ProjectHookFiles();
     });
+    const isTrusted = async (directory: string, text: string) =>
+      (await rules()).isTrusted(directory, text);
     const opener = new Opener(async () => {
       const { Hooks } = await import("./hooks.ts");
-      const isTrusted = async (directory: string, text: string) =>
-        (await rules()).isTrusted(directory, text);
       return new Hooks(host, { files: await files.get(), isTrusted });
     });
     trusts({
@@ -38,7 +40,18 @@ export const hooks = feature({
     const has = (event: HookEvent, { state }: Session) =>
       host.config().of(HOOKS).some(({ on }) => on === event) || hasFiles(state.workdir);
     return {
-      services: {},
+      services: {
+        async listHooks(session_id) {
+          const { hookList } = await import("./list.ts");
+          const own = host.config().of(HOOKS);
+          if (session_id === undefined) return hookList(own);
+          const { workdir, trust } = (await host.hub.get(session_id)).state;
+          // Hooks of the person's directories are not for work that others hire.
+          const found = trust === "trusted" ? (await files.get()).read(workdir) : undefined;
+          if (found === undefined) return hookList(own);
+          return hookList(own, { found, trusted: await isTrusted(workdir, found.text) });
+        },
+      },
       async beforeCall(session, call, signal) {
         if (!has("tool.before", session)) return undefined;
         return await (await opener.get()).beforeCall(session, call, signal);

@@ -115,10 +115,17 @@ function ownHooks(text: string): Hook[] {
   return read.data;
 }
 
+/** Returns the calls that a hook is for, as a rule or as names of tools; undefined for all. */
+export function matchOf(
+  { match, tools }: Pick<ProjectHook, "match" | "tools">,
+): string | undefined {
+  return match ?? tools?.map(({ source }) => source.slice(1, -1)).join("|");
+}
+
 /** Says when a hook runs, and what. */
-export function hookLine({ on, match, tools, line, timeout_s, failed }: ProjectHook): string {
-  const names = tools?.map(({ source }) => source.slice(1, -1)).join("|");
-  const only = match ?? names;
+export function hookLine(hook: ProjectHook): string {
+  const { on, line, timeout_s, failed } = hook;
+  const only = matchOf(hook);
   const when = failed === true ? `${on} of a failed call` : on;
   const text = `${when}${only === undefined ? "" : ` (${only})`}: ${line} (${timeout_s} s)`;
   return exactLine(text);

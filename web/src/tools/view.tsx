@@ -8,6 +8,7 @@ import { Icon } from "../ui/icon.tsx";
 import { Page } from "../ui/page.tsx";
 import { Empty, Pending } from "../ui/states.tsx";
 import { ProjectServers } from "./project_servers.tsx";
+import { Extensions } from "./extensions.tsx";
 import { ServerCard } from "./server_card.tsx";
 import { ServerDialog } from "./server_dialog.tsx";
 
@@ -83,6 +84,7 @@ export default function Tools() {
               />
             ))}
           </ul>
+          <Extensions {...scope} />
         </>
       )}
       {adding.value && (

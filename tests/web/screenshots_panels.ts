@@ -43,7 +43,7 @@ export async function takePanels(album: Album, browser: Browser): Promise<void> 
       const split = page.getByRole("button", { name: "Side by side" });
       if (await split.getAttribute("aria-pressed") === "false") await split.click();
       await page.locator(".change-code.none").first().waitFor();
-      await page.getByText("Loading…").waitFor({ state: "detached" });
+      await page.getByText("Loading…").first().waitFor({ state: "detached" });
     },
     "changes-comment": async () => {
       await changes();

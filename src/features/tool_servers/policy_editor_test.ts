@@ -228,6 +228,13 @@ deploy_targets:   []    # none
         named("command:   b", "command: e"),
       ],
       [{ name: "a" }, (text) => text.replace(/ +- name[^]*inside a\n/, "")],
+      [
+        { name: "c", server: { name: "c", transport: "stdio", command: "e" } },
+        named(
+          "{name: c, transport: stdio,   command: d}",
+          "{name: c, transport: stdio, command: e}",
+        ),
+      ],
       [{ name: "c" }, (text) => text.replace(/ +- \{.*\n/, "")],
       [
         { server: NEW },

@@ -134,6 +134,7 @@ class Editor {
 
   /** Changes the members of an entry that differ, each in its own lines. */
   #entry(node: unknown, wanted: Members): Splice[] {
+    if (isMap(node) && node.flow && isPlain(node)) return [this.#inline(node, wanted)];
     if (!isMap(node) || node.flow || node.srcToken?.type !== "block-map" || !isPlain(node)) {
       throw new Elsewhere();
     }
@@ -190,6 +191,16 @@ class Editor {
 
   #linesOf(document: Document.Parsed): string[] {
     return document.toString(this.#style).trimEnd().split("\n");
+  }
+
+  /** Writes an entry on one line anew. */
+  #inline(node: YAMLMap, wanted: Members): Splice {
+    const [from, to] = node.range as Range;
+    const document = parseDocument(this.#text.slice(from, to));
+    if (document.errors.length > 0 || !isMap(document.contents)) throw new Elsewhere();
+    setMembers(document, document.contents as YAMLMap, wanted);
+    const column = " ".repeat(from - this.#lineStart(from));
+    return { from, to, text: this.#linesOf(document).join(`${this.#eol}${column}`) };
   }
 
   /** Where a node ends, without the blank lines and comments below it. */

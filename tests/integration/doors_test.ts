@@ -165,6 +165,13 @@ const RULES: readonly Rule[] = [
     refused: /only a person changes the tool servers/,
   },
   {
+    no_door_may: "log out at a tool server where a model may ask",
+    verb: "mcp.logout",
+    params: () => ({ name: "none" }),
+    at: ["mcp"],
+    refused: /only a person logs in at tool servers/,
+  },
+  {
     no_door_may: "commit in the person's name where a model may ask",
     verb: "repository.commit",
     params: async (_house, world) => ({

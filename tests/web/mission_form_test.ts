@@ -181,3 +181,34 @@ Deno.test({
     app.clean("a mission of a conversation");
   },
 });
+
+Deno.test({
+  name: "a form holds a thousand tasks, and draws the others of one that is opened",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([]);
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon, "/missions");
+    const { page } = app;
+    const dialog = page.getByRole("dialog", { name: "New mission" });
+    const group = (name: string) => dialog.getByRole("group", { name, exact: true });
+    const tasks = Array.from({ length: 1000 }, (_, n) => ({
+      id: `t${n}`,
+      description: `do ${n}`,
+      dependencies: n === 0 ? [] : [`t${n - 1}`],
+    }));
+    await page.getByRole("button", { name: "New mission" }).first().click();
+    await dialog.getByRole("button", { name: "As text" }).click();
+    await dialog.getByLabel("Statement of work").fill(
+      JSON.stringify({ id: "m", name: "Many", sessions: [{ id: "s", title: "S", tasks }] }),
+    );
+    await dialog.getByRole("button", { name: "As a form" }).click();
+    await group("Task 1000").waitFor();
+    assertEquals(await dialog.getByRole("checkbox").count(), 1);
+    await group("Task 1000").getByText("Depends on t998").click();
+    await group("Task 1000").getByLabel("t0", { exact: true }).check();
+    await group("Task 1000").getByText("Depends on t0, t998").waitFor();
+    assertEquals(await group("Task 1000").getByRole("checkbox").count(), 999);
+    app.clean("a mission of a thousand tasks");
+  },
+});

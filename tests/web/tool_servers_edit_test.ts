@@ -138,7 +138,7 @@ Deno.test({
     await using it = await Scenario.begin([], { toml: "[policy]\nallow_project = true\n" });
     await using browser = await shared.profile();
     const { workdir }: Any = await it.call("session.get");
-    const hostile = "<img src=x onerror=pwned()>";
+    const hostile = "<img src=x onerror=pwned()>\u202e\u200b";
     Deno.writeTextFileSync(
       join(workdir, "svc.policy.yaml"),
       policyOf(stdioEntry("theirs", { args: ["run", hostile] })),
@@ -148,7 +148,8 @@ Deno.test({
     await page.getByLabel("As seen by").selectOption(it.session_id);
     const project = page.getByRole("region", { name: "Tool servers of the project" });
     await project.getByText("Not approved").waitFor();
-    await project.getByRole("group", { name: "What theirs runs" }).getByText(hostile).waitFor();
+    await project.getByRole("group", { name: "What theirs runs" })
+      .getByText("<img src=x onerror=pwned()>\\u{202e}\\u{200b}").waitFor();
     await app.accessibleEverywhere("a project's tool servers");
     await project.getByRole("button", { name: "Approve what is below" }).click();
     await project.getByText("Approved", { exact: true }).waitFor();
@@ -157,5 +158,56 @@ Deno.test({
       "the approval in the daemon",
     );
     app.clean("a project's tool servers");
+  },
+});
+
+Deno.test({
+  name: "what the form of a tool server cannot show stays; a value without a name is refused",
+  ignore: no_browser,
+  async fn() {
+    const policy = `mcp_servers:
+  - name:    lines    # aligned
+    transport: stdio
+    command: sh
+    args:   [ "-c", "echo a\\necho b", "" ]   # a script
+
+
+# The end
+`;
+    await using it = await Scenario.begin([], { policy });
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon, "/tools");
+    const { page } = app;
+    const file = join(it.place.home, "policy.yaml");
+    const dialog = page.getByRole("dialog");
+    await page.getByRole("button", { name: "Actions for lines" }).click();
+    await page.getByRole("menuitem", { name: "Edit…" }).click();
+    await dialog.getByText("Not shown: one is empty or has several lines.").waitFor();
+    // What is written and taken back is nothing that was written.
+    await dialog.getByLabel("Arguments").fill("x");
+    await dialog.getByLabel("Arguments").fill("");
+    await dialog.getByText("Not shown: one is empty or has several lines.").waitFor();
+    await dialog.getByLabel("Time limit for a call").fill("9s");
+    await dialog.getByRole("button", { name: "Add a variable" }).click();
+    await dialog.getByLabel("Value of variable 1").fill("1_000");
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await dialog.getByRole("alert").getByText("A value has no name.").waitFor();
+    assertEquals(Deno.readTextFileSync(file), policy);
+    await dialog.getByLabel("Name of variable 1").fill("COUNT");
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await dialog.waitFor({ state: "detached" });
+    assertEquals(
+      Deno.readTextFileSync(file),
+      policy.replace(
+        "# a script\n",
+        `# a script\n    env:\n      COUNT: "1_000"\n    timeout: 9s\n`,
+      ),
+    );
+
+    Deno.chmodSync(file, 0o400);
+    await page.getByRole("button", { name: "Actions for lines" }).click();
+    await page.getByRole("menuitem", { name: "Turn off" }).click();
+    await page.getByRole("alert").getByText("is read-only").waitFor();
+    app.clean("a tool server that is not shown as a whole");
   },
 });

@@ -1,14 +1,13 @@
 /** Changes the tool servers in policy.yaml; keeps comments, order and what it does not know. */
 import { isDeepStrictEqual } from "node:util";
 import { parse } from "@std/yaml";
-import { isMap, isSeq, Lexer, parseDocument, type YAMLMap, type YAMLSeq } from "yaml";
+import { type Document, isSeq, Lexer, parseDocument, type YAMLMap, type YAMLSeq } from "yaml";
 import { sha256Hex } from "../../base/sha256.ts";
-import { atomicWrite, checkPrivate, readTextIfAny } from "../../os/files.ts";
+import { atomicWrite, checkPrivate } from "../../os/files.ts";
 import { InvalidParams, SvcError } from "../../protocol/errors.ts";
 import { parsePolicy } from "./policy_file.ts";
 import type { EditedServer, PolicyText } from "./policy_schemas.ts";
-
-type Members = Record<string, unknown>;
+import { createNode, type Members, setMembers, spliceServer } from "./policy_splice.ts";
 
 /** The keys of an entry that clients see and set; others stay as they are. */
 const KEYS = [
@@ -42,7 +41,8 @@ function isSuspicious(text: string): boolean {
 
 /** Reads the servers as they are written, without values that may be secrets. */
 export async function readForEdit(path: string): Promise<PolicyText> {
-  const text = await readTextIfAny(path) ?? "";
+  checkPrivate(path, 0o600, "file");
+  const text = readText(path);
   parsePolicy(text, path);
   const { mcp_servers = [] } = (parse(text) ?? {}) as { mcp_servers?: Members[] };
   return {
@@ -98,18 +98,19 @@ export async function changePolicy(
   revision: string,
 ): Promise<string> {
   checkPrivate(path, 0o600, "file");
-  const text = await readTextIfAny(path) ?? "";
+  checkWritable(path);
+  const text = readText(path);
   if (revision !== await revisionOf(text)) throw changedMeanwhile(path);
   parsePolicy(text, path);
   const edited = edit(text, change, path);
   if (edited !== text) {
-    if ((await readTextIfAny(path) ?? "") !== text) throw changedMeanwhile(path);
+    if (readText(path) !== text) throw changedMeanwhile(path);
     await atomicWrite(path, edited, 0o600);
   }
   return await revisionOf(edited);
 }
 
-/** @throws {SvcError} internal when anything else would change */
+/** @throws {SvcError} conflict when anything else would change */
 function edit(text: string, { name, server }: ServerChange, path: string): string {
   const wanted = (parse(text) ?? {}) as { mcp_servers?: Members[] };
   const entries = [...wanted.mcp_servers ?? []];
@@ -122,6 +123,34 @@ function edit(text: string, { name, server }: ServerChange, path: string): strin
   wanted.mcp_servers = entries;
   check(JSON.stringify(wanted), path);
 
+  const style = {
+    lineWidth: 0,
+    indentSeq: !/^mcp_servers:[^\n]*\n(?:[ ]*(?:#[^\n]*)?\n)*- /m.test(text),
+    flowCollectionPadding: !/\{\S/.test(text),
+  };
+  const is_right = (edited: string) =>
+    isDeepStrictEqual(parse(edited), JSON.parse(JSON.stringify(wanted)));
+  try {
+    const entry = server && entries[at];
+    const spliced = spliceServer(text, at, entry, style);
+    if (spliced !== undefined && is_right(spliced)) return spliced;
+    const edited = rewrite(text, at, entry, style);
+    if (is_right(edited) && (server === undefined || hasAll(edited, text))) return edited;
+  } catch {
+    // Such as an alias without its anchor.
+  }
+  throw new SvcError("conflict", `${path} cannot be edited without changing other parts of it`, {
+    hint: "edit it by hand, then read the policy again with daemon.reload_config",
+  });
+}
+
+/** Changes an entry where the text has a shape that no splice fits; all of it is written anew. */
+function rewrite(
+  text: string,
+  at: number,
+  entry: Members | undefined,
+  style: Parameters<Document["toString"]>[0],
+): string {
   const document = parseDocument(text, { keepSourceTokens: false });
   if (!isSeq(document.get("mcp_servers"))) {
     document.set("mcp_servers", document.createNode([]));
@@ -129,19 +158,11 @@ function edit(text: string, { name, server }: ServerChange, path: string): strin
   const list = document.get("mcp_servers") as YAMLSeq;
   // In a list on one line, an entry would stand on that line too.
   if (list.items.length === 0) list.flow = false;
-  if (server === undefined) list.delete(at);
-  else if (at === list.items.length) list.add(document.createNode(entries[at]));
-  else setMembers(list.items[at] as YAMLMap, entries[at], document.createNode.bind(document));
-  const edited = document.toString({
-    lineWidth: 0,
-    indentSeq: !/^mcp_servers:[^\n]*\n(?:[ ]*(?:#[^\n]*)?\n)*- /m.test(text),
-    flowCollectionPadding: !/\{\S/.test(text),
-  });
-  const same = isDeepStrictEqual(parse(edited), JSON.parse(JSON.stringify(wanted)));
-  if (same && (server === undefined || hasAll(edited, text))) return edited;
-  throw new SvcError("internal", `${path} cannot be edited without changing other parts of it`, {
-    hint: "edit it by hand, then run daemon.reload_config",
-  });
+  if (entry === undefined) list.delete(at);
+  else if (at === list.items.length) list.add(createNode(document, entry));
+  else setMembers(document, list.items[at] as YAMLMap, entry);
+  const edited = document.toString(style);
+  return text.includes("\r\n") ? edited.replaceAll("\n", "\r\n") : edited;
 }
 
 /** An entry with other values; what is null, or no key of a client, stays. */
@@ -165,22 +186,11 @@ function keep(value: unknown, before: unknown): unknown {
   }
   if (typeof value !== "object") return value;
   return Object.fromEntries(
-    Object.entries(value!).map(([name, it]) => [name, keep(it, (before as Members)?.[name])]),
+    Object.entries(value!).map(([name, it]) => [
+      name,
+      keep(it, Object.hasOwn(before ?? {}, name) ? (before as Members)[name] : undefined),
+    ]),
   );
-}
-
-/** Changes the members of a node that differ, so that comments stay beside the others. */
-function setMembers(node: YAMLMap, wanted: Members, create: (value: unknown) => unknown): void {
-  const before = node.toJSON() as Members;
-  for (const key of Object.keys(before)) if (!Object.hasOwn(wanted, key)) node.delete(key);
-  for (const [key, value] of Object.entries(wanted)) {
-    if (isDeepStrictEqual(before[key], value)) continue;
-    const child = node.get(key, true);
-    if (isMap(child) && typeof value === "object" && !Array.isArray(value)) {
-      setMembers(child, value as Members, create);
-    } else if (typeof value === "object") node.set(key, create(value));
-    else node.set(key, value);
-  }
 }
 
 /** Whether a text has the comments of another. */
@@ -210,6 +220,38 @@ function check(text: string, path: string): void {
       issues: [{ path: ["server", ...field], message: issue.message }],
     });
   }
+}
+
+/** @throws {SvcError} validation for a file that is not UTF-8: its other bytes would be lost */
+function readText(path: string): string {
+  let bytes: Uint8Array<ArrayBuffer>;
+  try {
+    bytes = Deno.readFileSync(path);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return "";
+    throw error;
+  }
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw new SvcError("validation", `${path} is not UTF-8`, {
+      hint: "save it as UTF-8 in an editor",
+    });
+  }
+}
+
+/** A new file takes the place of the old one, which the old one's mode does not prevent. */
+function checkWritable(path: string): void {
+  try {
+    const { mode } = Deno.lstatSync(path);
+    if (mode === null || (mode & 0o200) !== 0) return;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return;
+    throw error;
+  }
+  throw new SvcError("permission_denied", `${path} is read-only`, {
+    hint: `chmod u+w ${path}`,
+  });
 }
 
 async function revisionOf(text: string): Promise<string> {

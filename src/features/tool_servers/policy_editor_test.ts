@@ -184,3 +184,141 @@ Deno.test({
     });
   },
 });
+
+Deno.test({
+  name: "only the lines of what is changed are other ones",
+  ignore,
+  async fn() {
+    const odd = `# head
+
+mcp_servers:
+
+    # one
+    - name:      "a"      # aligned
+      transport: 'stdio'  # aligned
+      command:   b
+      args:      [  "x",   'y' ]   # args
+      # inside a
+
+
+    # two
+    - {name: c, transport: stdio,   command: d}   # flow
+
+
+
+deploy_targets:   []    # none
+# end`;
+    const a = { name: "a", transport: "stdio", command: "b", args: ["x", "y"] } as const;
+    const named = (old: string, now: string) => (text: string) => text.replace(old, now);
+    const changes: [Parameters<typeof changePolicy>[1], (text: string) => string][] = [
+      [
+        { name: "a", server: { ...a, args: [...a.args], enabled: false } },
+        named("# args\n", "# args\n      enabled: false\n"),
+      ],
+      [
+        { name: "a", server: { ...a, args: ["x", "z"] } },
+        named(`args:      [  "x",   'y' ]   #`, `args: ["x", 'z'] #`),
+      ],
+      [
+        { name: "a", server: { ...a, args: undefined } },
+        named(`      args:      [  "x",   'y' ]   # args\n`, ""),
+      ],
+      [
+        { name: "a", server: { ...a, args: [...a.args], command: "e" } },
+        named("command:   b", "command: e"),
+      ],
+      [{ name: "a" }, (text) => text.replace(/ +- name[^]*inside a\n/, "")],
+      [
+        { name: "c", server: { name: "c", transport: "stdio", command: "e" } },
+        named(
+          "{name: c, transport: stdio,   command: d}",
+          "{name: c, transport: stdio, command: e}",
+        ),
+      ],
+      [{ name: "c" }, (text) => text.replace(/ +- \{.*\n/, "")],
+      [
+        { server: NEW },
+        named(
+          "# flow\n",
+          "# flow\n    - name: more\n      transport: stdio\n      command: more-tools\n",
+        ),
+      ],
+    ];
+    for (const [as, of] of [["", ""], ["\ufeff", ""], ["", "\r"], ["\ufeff", "\r"]]) {
+      const written = (text: string) => as + text.replaceAll("\n", `${of}\n`);
+      for (const [change, expected] of changes) {
+        await withPolicy(written(odd), async (path, read) => {
+          await changed(path, change);
+          assertEquals(read(), written(expected(odd)));
+        });
+      }
+    }
+  },
+});
+
+Deno.test({
+  name: "values that YAML reads in several ways stay texts, in new and in old entries",
+  ignore,
+  async fn() {
+    const values = [
+      ..."no y ~ null True 1e3 007 0777 0b11 0o7 1_000 1:30 2026-01-01 .1e3 = << - # *x &x".split(
+        " ",
+      ),
+      "2026-01-01T00:00:00Z",
+      " blanks ",
+      "a: b",
+      "a\nb",
+      "\u0007",
+      "\u0085",
+      "\u{1f600}",
+      "--- a",
+      "",
+    ];
+    await withPolicy(POLICY, async (path, read) => {
+      for (const value of values) {
+        const [docs] = (await readForEdit(path)).servers;
+        const env = { LEVEL: value };
+        await changed(path, { name: "docs", server: { ...docs, env } });
+        await changed(path, { server: { ...NEW, args: [value], env } });
+        const { mcp_servers } = parse(read()) as { mcp_servers: EditedServer[] };
+        assertEquals(mcp_servers[0].env, env);
+        assertEquals([mcp_servers[2].args, mcp_servers[2].env], [[value], env]);
+        await changed(path, { name: "more" });
+      }
+    });
+  },
+});
+
+Deno.test({
+  name: "a file that cannot be edited without a loss stays as it is, and the reason is said",
+  ignore,
+  async fn() {
+    const refused = async (
+      text: string | Uint8Array,
+      mode: number,
+      change: Parameters<typeof changePolicy>[1],
+      code: string,
+      said: string,
+    ) => {
+      const dir = await Deno.makeTempDir();
+      try {
+        const path = `${dir}/policy.yaml`;
+        const bytes = typeof text === "string" ? new TextEncoder().encode(text) : text;
+        await Deno.writeFile(path, bytes, { mode });
+        const error = await assertRejects(() => changed(path, change), SvcError, said);
+        assertEquals(error.code, code);
+        assertEquals(await Deno.readFile(path), bytes);
+        assertEquals([...Deno.readDirSync(dir)].length, 1);
+      } finally {
+        await Deno.remove(dir, { recursive: true });
+      }
+    };
+    const anchored = "mcp_servers:\n  - &a\n    name: a\n    transport: stdio\n    command: b\n" +
+      "  - <<: *a\n    name: c\n";
+    await refused(anchored, 0o600, { name: "a" }, "conflict", "cannot be edited without");
+    const latin = new Uint8Array([0x23, 0xff, 0x0a]);
+    await refused(latin, 0o600, { server: NEW }, "validation", "is not UTF-8");
+    if (Deno.build.os === "windows") return;
+    await refused("", 0o400, { server: NEW }, "permission_denied", "is read-only");
+  },
+});

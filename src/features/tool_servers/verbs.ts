@@ -31,6 +31,8 @@ function requirePerson(caller: Caller, may = "changes the tool servers"): void {
   });
 }
 
+const LOGS_IN = "logs in at tool servers, and out";
+
 const changed = () =>
   z.object({ revision: z.string().describe("Of the file's text after the change") });
 
@@ -211,7 +213,8 @@ export const mcpVerbs = [
         ),
         expires_at: z.string().optional(),
       }),
-    async handle({ services }, { name }) {
+    async handle({ services, caller }, { name }) {
+      requirePerson(caller, LOGS_IN);
       const servers = await services.tool_servers();
       const begun = await servers.login(name, { trust: "trusted" });
       if (begun === undefined) return { needed: false };
@@ -225,7 +228,8 @@ export const mcpVerbs = [
     access: "write",
     input: () => z.object({ name: z.string() }),
     output: () => z.object({ name: z.string() }),
-    async handle({ services, signal }, { name }) {
+    async handle({ services, caller, signal }, { name }) {
+      requirePerson(caller, LOGS_IN);
       await (await services.tool_servers()).loginEnd(name, signal);
       return { name };
     },
@@ -238,7 +242,8 @@ export const mcpVerbs = [
     idempotent: true,
     input: () => z.object({ name: z.string() }),
     output: () => z.object({ removed: z.boolean().describe("Whether there was a login") }),
-    async handle({ services }, { name }) {
+    async handle({ services, caller }, { name }) {
+      requirePerson(caller, LOGS_IN);
       return { removed: await (await services.tool_servers()).logout(name) };
     },
   }),

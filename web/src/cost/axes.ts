@@ -26,20 +26,24 @@ export interface TimeTick {
 }
 
 /**
- * Times to name: the beginnings of days where there are several, else hours and minutes.
+ * Times to name: the beginnings of days where there are several, else hours and minutes. Buckets of
+ * a day are days of UTC, and are named as such: west of it, each would have the name of the day before.
  *
  * @param times in seconds, ascending.
  * @param most how many there is room for.
  */
 export function timeTicks(times: readonly number[], most: number): TimeTick[] {
-  const by_day = times.at(-1)! - times[0] > 2 * DAY_S;
+  const is_day = times[1] - times[0] >= DAY_S;
+  const by_day = is_day || times.at(-1)! - times[0] > 2 * DAY_S;
   const wordOf = new Intl.DateTimeFormat(
     undefined,
-    by_day ? { day: "numeric", month: "short" } : { hour: "2-digit", minute: "2-digit" },
+    by_day
+      ? { timeZone: is_day ? "UTC" : undefined, day: "numeric", month: "short" }
+      : { hour: "2-digit", minute: "2-digit" },
   );
   const dayOf = (time: number) => new Date(time * 1000).toDateString();
   const candidates = [...times.keys()].filter((n) =>
-    !by_day || (n > 0 && dayOf(times[n]) !== dayOf(times[n - 1]))
+    !by_day || is_day || (n > 0 && dayOf(times[n]) !== dayOf(times[n - 1]))
   );
   const every = Math.max(1, Math.ceil(candidates.length / Math.max(1, most)));
   return candidates

@@ -26,3 +26,18 @@ Deno.test("a day is named by its hours, a week by its days; never more than ther
   assertEquals(timeTicks(hours(7 * 24), 3).length, 3);
   assertEquals(timeTicks(hours(1), 5).length, 1);
 });
+
+Deno.test("buckets of a day have the names of days of UTC, also when there are two", () => {
+  const days = Array.from({ length: 40 }, (_, n) => Date.UTC(2026, 9, 20 + n) / 1000);
+  const named = new Intl.DateTimeFormat(undefined, {
+    timeZone: "UTC",
+    day: "numeric",
+    month: "short",
+  });
+  for (const count of [2, 3, 40]) {
+    assertEquals(
+      timeTicks(days.slice(0, count), 100),
+      days.slice(0, count).map((time, index) => ({ index, word: named.format(time * 1000) })),
+    );
+  }
+});

@@ -65,7 +65,9 @@ function Plot({ series: { times, values }, names, metric, width }: PlotProps) {
       {values.map((line, n) => {
         const bars = line.map((amount, index) => {
           const below = values.slice(0, n).reduce((sum, it) => sum + it[index], 0);
-          return amount > 0 ? `M${x(index + 0.5)} ${y(below)}V${y(below + amount)}` : "";
+          // What is little beside the most is there too.
+          const top = Math.min(y(below + amount), y(below) - 1);
+          return amount > 0 ? `M${x(index + 0.5)} ${y(below)}V${top}` : "";
         }).join("");
         // Each bar is a broad line; below its dashes it is there in a lighter tone.
         return (

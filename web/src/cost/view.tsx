@@ -171,6 +171,7 @@ function Lines({ found, metric, as_table }: LinesProps) {
       {as_table.value
         ? <TimeTable series={series} names={names} metric={metric} label={label} />
         : <Chart series={series} names={names} metric={metric} label={label} />}
+      {RANGES[range].bucket === "day" && <p class="hint">Days are those of UTC.</p>}
       {groups.length > drawn.length && (
         <p class="hint">The {drawn.length} dearest are shown; all are in the table below.</p>
       )}

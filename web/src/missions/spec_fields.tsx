@@ -1,3 +1,4 @@
+import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { Button } from "../ui/button.tsx";
 import { Field } from "../ui/field.tsx";
@@ -50,7 +51,8 @@ export function SpecFields({ form, faults, onChange }: FieldsProps) {
           <TaskFields
             task={task}
             id={ids[n]}
-            others={tasks.flatMap((it, n) => it.key === task.key ? [] : [{ ...it, id: ids[n] }])}
+            tasks={tasks}
+            ids={ids}
             fault={(name) => faultBelow(faults, `sessions[0].tasks[${n}]`, name)}
             onChange={change}
           />
@@ -187,14 +189,18 @@ function afterDrawing(work: () => void): void {
 interface TaskProps {
   task: TaskItem;
   id: string;
-  others: readonly (TaskItem & { id: string })[];
+  /** All tasks of the form, and their ids. */
+  tasks: readonly TaskItem[];
+  ids: readonly string[];
   fault(name: string): string | undefined;
   onChange(changes: Partial<TaskItem>): void;
 }
 
-function TaskFields({ task, id, others, fault, onChange }: TaskProps) {
+function TaskFields({ task, id, tasks, ids, fault, onChange }: TaskProps) {
   const { after } = task;
-  const before = others.filter(({ key }) => after.includes(key));
+  const before = after.length === 0 ? [] : ids.filter((_, n) => after.includes(tasks[n].key));
+  // With every task in every task, a large form would be slow.
+  const is_open = useSignal(false);
   const dependencies = fault("dependencies");
   return (
     <>
@@ -212,30 +218,32 @@ function TaskFields({ task, id, others, fault, onChange }: TaskProps) {
         error={fault("description")}
         onChange={(text) => onChange({ text })}
       />
-      {others.length > 0 && (
-        <details class="spec-after" open={dependencies !== undefined || undefined}>
+      {tasks.length > 1 && (
+        <details
+          class="spec-after"
+          open={dependencies !== undefined || undefined}
+          onToggle={({ currentTarget }) => is_open.value = currentTarget.open}
+        >
           <summary>
-            {before.length === 0
-              ? "Depends on no other task"
-              : `Depends on ${
-                before.map(({ id }) => id).join(", ")
-              }`}
+            {before.length === 0 ? "Depends on no other task" : `Depends on ${before.join(", ")}`}
           </summary>
-          {others.map(({ key, id }) => (
-            <label key={key} class="check">
-              <input
-                type="checkbox"
-                checked={after.includes(key)}
-                onChange={({ currentTarget }) =>
-                  onChange({
-                    after: currentTarget.checked
-                      ? [...after, key]
-                      : after.filter((it) => it !== key),
-                  })}
-              />
-              <span>{id}</span>
-            </label>
-          ))}
+          {is_open.value && tasks.map(({ key }, n) =>
+            key !== task.key && (
+              <label key={key} class="check">
+                <input
+                  type="checkbox"
+                  checked={after.includes(key)}
+                  onChange={({ currentTarget }) =>
+                    onChange({
+                      after: currentTarget.checked
+                        ? [...after, key]
+                        : after.filter((it) => it !== key),
+                    })}
+                />
+                <span>{ids[n]}</span>
+              </label>
+            )
+          )}
         </details>
       )}
       {dependencies !== undefined && <p class="field-error" role="alert">{dependencies}</p>}

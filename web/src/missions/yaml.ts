@@ -2,9 +2,9 @@
 
 const PLAIN = /^[\p{L}_$./^][\p{L}\p{N} _$./^()+-]*$/u;
 /** Words that YAML, or another reader of it, takes for something other than a text. */
-const WORDS = /^(true|false|null|yes|no|on|off|y|n|~|\.inf|\.nan|[.\d]+)$/i;
+const WORDS = /^(true|false|null|yes|no|on|off|y|n|~|\.inf|\.nan|\.[\d_.].*)$/i;
 /** Not printable for YAML: in quotes, and there only as an escape. */
-const HIDDEN = /[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]/;
+const HIDDEN = /[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]/u;
 
 /** A value of JSON as YAML, which reads as the same value. */
 export function toYaml(value: unknown): string {
@@ -48,7 +48,7 @@ function scalar(value: unknown): string {
   if (typeof value !== "string") return JSON.stringify(value);
   if (PLAIN.test(value) && !WORDS.test(value) && !/ $/.test(value)) return value;
   return JSON.stringify(value).replace(
-    new RegExp(HIDDEN, "g"),
+    new RegExp(HIDDEN, "gu"),
     (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
 }

@@ -30,6 +30,9 @@ const TEXTS = [
   "<<",
   "=",
   "😀",
+  ".1e3",
+  "._5",
+  "\ud83d",
 ];
 
 Deno.test("whatever a text is, YAML reads it as it was", () => {
@@ -46,8 +49,8 @@ Deno.test("simple texts stand as they are, long ones as blocks", () => {
     toYaml({
       id: "a-b",
       list: ["one", "two"],
-      tasks: [{ text: "Do it.\n\nNow", sub: { file: "x/y" } }],
+      tasks: [{ text: "Do it.\n\nNow 😀", sub: { file: "x/y" } }],
     }),
-    "id: a-b\nlist: [one, two]\ntasks:\n  - text: |-\n      Do it.\n\n      Now\n    sub:\n      file: x/y\n",
+    "id: a-b\nlist: [one, two]\ntasks:\n  - text: |-\n      Do it.\n\n      Now 😀\n    sub:\n      file: x/y\n",
   );
 });

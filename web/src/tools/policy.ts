@@ -23,6 +23,14 @@ export interface Row {
   value: string | null;
 }
 
+/** Why rows are no names with their values, if they are not. */
+export function rowFault(rows: readonly Row[]): string | undefined {
+  const names = rows.map(({ name }) => name.trim());
+  if (rows.some(({ value }, n) => names[n] === "" && value !== "")) return "A value has no name.";
+  const again = names.find((name, n) => name !== "" && names.indexOf(name) < n);
+  return again && `${again} is there twice.`;
+}
+
 /** Whether a text looks like a key that belongs into a variable. */
 export function looksSecret({ name, value }: Row): boolean {
   if (value === null || value === "" || value.includes("${")) return false;

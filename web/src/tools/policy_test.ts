@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { looksSecret, referenceFor } from "./policy.ts";
+import { looksSecret, referenceFor, rowFault } from "./policy.ts";
 
 Deno.test("what looks like a key is told from what does not", () => {
   for (
@@ -24,4 +24,12 @@ Deno.test("a reference names a variable, and keeps the scheme", () => {
   assertEquals(of("Authorization", "Bearer x"), "Bearer ${MY_DOCS_TOKEN}");
   assertEquals(of("1", "x"), "${_1}");
   assertEquals(of("", "x"), "${SECRET}");
+});
+
+Deno.test("a value without a name and a name that is there twice are faults", () => {
+  const fault = (...names: string[]) => rowFault(names.map((name) => ({ name, value: "x" })));
+  assertEquals(fault("A", "a", "B"), undefined);
+  assertEquals(fault("A", " "), "A value has no name.");
+  assertEquals(fault("A", "B", "A "), "A is there twice.");
+  assertEquals(rowFault([{ name: "", value: "" }, { name: "", value: "" }]), undefined);
 });

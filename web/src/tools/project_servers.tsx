@@ -39,8 +39,16 @@ export function ProjectServers({ project, session_id, onApproved }: ProjectProps
           tabIndex={0}
           role="group"
           aria-label={`What ${name} runs`}
-        >{`${name} ${JSON.stringify(run, null, 2)}`}</pre>
+        >{`${name} ${shown(run)}`}</pre>
       ))}
     </section>
+  );
+}
+
+/** As JSON, with escapes for characters that hide others or turn them around. */
+function shown(run: unknown): string {
+  return JSON.stringify(run, null, 2).replace(
+    /[^\P{C}\n]/gu,
+    (hidden) => `\\u{${hidden.codePointAt(0)!.toString(16)}}`,
   );
 }

@@ -8,7 +8,14 @@ import { Dialog } from "../ui/dialog.tsx";
 import { Field } from "../ui/field.tsx";
 import { Loading } from "../ui/states.tsx";
 import { useSubmit } from "../ui/use_submit.ts";
-import { type EditedServer, looksSecret, type Policy, referenceFor, type Row } from "./policy.ts";
+import {
+  type EditedServer,
+  looksSecret,
+  type Policy,
+  referenceFor,
+  type Row,
+  rowFault,
+} from "./policy.ts";
 
 interface ServerDialogProps {
   /** The server to change; without it, a new one. */
@@ -70,9 +77,15 @@ function ServerForm({ name, policy, onSaved, onClose }: ServerDialogProps & { po
     timeout: before?.timeout ?? "",
     max_concurrent: String(before?.max_concurrent ?? ""),
   });
-  /** A text once they were written; those with a secret are not shown. */
+  /** Why the arguments are not shown, one a line. */
+  const without_args = before?.args?.includes(null)
+    ? "Not shown: one may be a secret."
+    : before?.args?.some((it) => !it || /[\r\n]/.test(it))
+    ? "Not shown: one is empty or has several lines."
+    : undefined;
+  /** A text once they were written. */
   const args = useSignal<string | undefined>(
-    before?.args?.includes(null) ? undefined : before?.args?.join("\n") ?? "",
+    without_args === undefined ? before?.args?.join("\n") ?? "" : undefined,
   );
   const env = useSignal(rowsOf(before?.env));
   const headers = useSignal(rowsOf(before?.headers));
@@ -80,7 +93,10 @@ function ServerForm({ name, policy, onSaved, onClose }: ServerDialogProps & { po
   const first = before === undefined ? "name" : undefined;
 
   const { busy, error, submit } = useSubmit(async () => {
-    faults.value = {};
+    const key = transport.value === "stdio" ? "env" : "headers";
+    const fault = rowFault((key === "env" ? env : headers).value);
+    faults.value = fault === undefined ? {} : { [key]: fault };
+    if (fault !== undefined) return;
     const { name: new_name, command, url, auth_env, timeout, max_concurrent } = lines.value;
     const given = (text: string) => text.trim() === "" ? undefined : text.trim();
     const own: Partial<EditedServer> = transport.value === "stdio"
@@ -183,7 +199,7 @@ function ServerForm({ name, policy, onSaved, onClose }: ServerDialogProps & { po
             <Field
               label="Arguments"
               hint={args.value === undefined
-                ? "Not shown: one may be a secret. They stay unless you write others."
+                ? `${without_args} They stay unless you write others.`
                 : "One a line."}
               optional
               error={faults.value.args}
@@ -195,7 +211,8 @@ function ServerForm({ name, policy, onSaved, onClose }: ServerDialogProps & { po
                   rows={2}
                   spellcheck={false}
                   value={args.value ?? ""}
-                  onInput={({ currentTarget }) => args.value = currentTarget.value}
+                  onInput={({ currentTarget }) =>
+                    args.value = currentTarget.value || (without_args ? undefined : "")}
                 />
               )}
             </Field>

@@ -99,6 +99,37 @@ Deno.test({
 });
 
 Deno.test({
+  name: "an opened card of a background command has its output once, also when it ends",
+  ignore: no_browser,
+  async fn() {
+    const command = `printf 'once \\342\\200\\256\\n'; ${WAITS}; echo last`;
+    await using it = await Scenario.begin([
+      { calls: [run(command, { background: true })] },
+      { text: "It runs." },
+    ]);
+    await it.turn("go");
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const { page } = app;
+    const card = page.getByRole("log", { name: "Conversation" }).locator(".tool");
+    const tail = card.locator(".tool-tail");
+    await tail.getByText("once").waitFor();
+    // Closed, then opened: it stays open at its end.
+    const head = card.getByRole("button", { name: /^run_command/ });
+    await head.click();
+    await tail.waitFor({ state: "detached" });
+    await head.click();
+    await tail.getByText("once").waitFor();
+    Deno.writeTextFileSync(join(it.workdir, "go"), "");
+    await card.locator(".tool-outcome").getByText(/^exit code 0 · |^done · |^ended/).waitFor();
+    await tail.getByText("last").waitFor();
+    await page.waitForTimeout(1_500);
+    assertEquals(await tail.textContent(), "once \\u{202e}\nlast");
+    app.clean("an opened card");
+  },
+});
+
+Deno.test({
   name: `${AGENTS} subagents at once have a line each, and a crash of the daemon leaves none open`,
   ignore: no_browser,
   async fn() {

@@ -103,3 +103,42 @@ Deno.test({
     app.clean("formulas");
   },
 });
+
+const ODD = `[entity](https://example.com/?a=1&amp;b=2) and [named][1] and [relative](https:/x)
+[![badge](https://example.com/badge.png)](https://ci.example) and turned &#x202e;round
+
+${"> ".repeat(300)}deep
+
+after[^1]
+
+[1]: https://one.example
+[^1]: Smith
+`;
+
+Deno.test({
+  name: "links have their addresses, none is in another, and what is hidden is written out",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([{ text: ODD }]);
+    await it.turn("go");
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const said = app.page.locator("[data-role=assistant]");
+    await said.getByText("Smith").waitFor();
+    assertEquals(
+      await said.locator("a").evaluateAll((all) =>
+        all.map((it) => [it.textContent, it.getAttribute("href")])
+      ),
+      [
+        ["entity", "https://example.com/?a=1&b=2"],
+        ["named", "https://one.example"],
+        ["badge", "https://ci.example"],
+      ],
+    );
+    await said.getByText("turned \\u{202e}round").waitFor();
+    await said.locator(".md-written").getByText("deep").waitFor();
+    await said.getByText("after[^1]").waitFor();
+    await app.accessible("odd Markdown");
+    app.clean("odd Markdown");
+  },
+});

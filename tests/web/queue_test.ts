@@ -122,3 +122,35 @@ Deno.test({
     app.clean("a queue that is held");
   },
 });
+
+Deno.test({
+  name: "in a paused session the queue is seen, and a message is taken back",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([{ calls: [WAITS] }, { text: "Done." }]);
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const { page } = app;
+    await it.send("begin");
+    await it.event("session.tool_started");
+    for (const text of ["first", "second"]) {
+      await it.call("session.send", { text, delivery: "queue" });
+    }
+    await it.call("session.pause", {});
+    const list = page.getByRole("region", { name: "Queued messages" });
+    await page.getByText("This session is paused.").waitFor();
+    assertEquals(await list.locator(".queued-text").allTextContents(), ["first", "second"]);
+    assertEquals(await list.getByRole("button", { name: /Steer|Send now/ }).count(), 0);
+    await app.accessible("the queue of a paused session");
+    await list.getByRole("button", { name: "Take back" }).first().click();
+    await until(
+      async () => await list.locator(".queued-text").count() === 1,
+      "one message left",
+    );
+    await app.focusKept();
+    await it.call("session.resume", {});
+    const box = page.getByLabel("Message", { exact: true });
+    await until(async () => await box.inputValue() === "first", "the text in the box");
+    app.clean("the queue of a paused session");
+  },
+});

@@ -1,6 +1,6 @@
 /** Splits Markdown that is still being written into blocks; those before the last few stay as they are. */
-import { Lexer, type Token, type Tokens } from "marked";
-import { MARKDOWN } from "./markdown_rules.ts";
+import type { Links, Token, Tokens } from "marked";
+import { MarkdownLexer } from "./markdown_rules.ts";
 
 /** A piece of Markdown that can be shown by itself. */
 export type Block =
@@ -12,7 +12,14 @@ export type Block =
     /** Its fence was closed: no more is written into it. */
     closed: boolean;
   }
-  | { kind: "text"; raw: string };
+  | {
+    kind: "text";
+    raw: string;
+    /** The addresses that the text states, if this can name one. */
+    links?: Links;
+    /** It states an address, and is not drawn. */
+    def?: Tokens.Def;
+  };
 
 /** A paragraph without end is cut, so that a growing one is not laid out anew as a whole. */
 const PARAGRAPH_MAX = 8_000;
@@ -23,6 +30,9 @@ const OPEN = 2;
 export class Blocks {
   #text = "";
   #blocks: Block[] = [];
+  /** The addresses that the text states. */
+  #links: Links | undefined;
+  #defs = "";
 
   /** The blocks of a text; of one that has grown, only the last few are read again. */
   update(written: string): readonly Block[] {
@@ -30,9 +40,30 @@ export class Blocks {
     if (text === this.#text) return this.#blocks;
     const kept = text.startsWith(this.#text) ? this.#blocks.slice(0, -OPEN) : [];
     const from = kept.reduce((sum, { raw }) => sum + raw.length, 0);
-    this.#blocks = [...kept, ...split(text.slice(from))];
+    this.#blocks = this.#linked([...kept, ...split(text.slice(from))]);
     this.#text = text;
     return this.#blocks;
+  }
+
+  /** Tells blocks that can name an address of those that the whole text states. */
+  #linked(blocks: Block[]): Block[] {
+    const stated = blocks.flatMap((it) => it.kind === "text" && it.def ? [it.def] : []);
+    const defs = stated.map(({ raw }) => raw).join("");
+    if (defs !== this.#defs) {
+      this.#defs = defs;
+      this.#links = undefined;
+      // The first of a name counts.
+      for (const { tag, href, title } of stated.reverse()) {
+        this.#links ??= Object.create(null) as Links;
+        this.#links[tag] = { href, title };
+      }
+    }
+    const links = this.#links;
+    return blocks.map((it) => {
+      if (it.kind !== "text" || it.links === links || !it.raw.includes("]")) return it;
+      const { links: _, ...alone } = it;
+      return links === undefined ? alone : { ...alone, links };
+    });
   }
 }
 
@@ -54,7 +85,7 @@ function split(text: string): Block[] {
 /** @returns nothing when it is nested too deep: the lexer calls itself for each quote in a quote. */
 function tokensOf(text: string): Token[] {
   try {
-    return new Lexer(MARKDOWN).blockTokens(text);
+    return new MarkdownLexer().blockTokens(text);
   } catch (error) {
     if (error instanceof RangeError) return [];
     throw error;
@@ -68,6 +99,7 @@ function blocksOf(token: Token): Block[] {
     const closed = FENCE_END.test(raw);
     return [{ kind: "code", raw, language: lang.split(/\s/)[0], code: text, closed }];
   }
+  if (token.type === "def") return [{ kind: "text", raw, def: token as Tokens.Def }];
   if (token.type !== "paragraph" || raw.length <= PARAGRAPH_MAX) return [{ kind: "text", raw }];
   const pieces: Block[] = [];
   for (let from = 0; from < raw.length;) {

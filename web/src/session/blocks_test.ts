@@ -86,3 +86,15 @@ Deno.test("a code block is closed once its fence is; one without a fence never i
   assertEquals(states.map(closed), [" false", "a false", "a\n`` false", "a true", "a true"]);
   assertEquals(closed("    const indented = 1;"), "const indented = 1; false");
 });
+
+Deno.test("blocks know the addresses that the text states elsewhere, while it grows too", () => {
+  const text = "see [one][1]\n\nnone\n\n[1]: https://one.example\n\n[1]: https://two.example\n";
+  const whole = new Blocks().update(text);
+  const links = whole.map((it) => it.kind === "text" ? it.links?.["1"]?.href : undefined);
+  assertEquals(links.slice(0, 2), ["https://one.example", undefined]);
+  const blocks = new Blocks();
+  for (let end = 1; end < text.length; end++) blocks.update(text.slice(0, end));
+  assertEquals(blocks.update(text), whole);
+  const [first] = blocks.update("see [one][1]\n\nnone");
+  assertEquals(first, { kind: "text", raw: "see [one][1]\n\n" });
+});

@@ -151,15 +151,18 @@ export function Composer({ store, input, onSent }: ComposerProps) {
   if (ended) return <p class="composer-closed">This session has ended.</p>;
   if (state === "paused") {
     return (
-      <p class="composer-closed">
-        This session is paused.{" "}
-        <Button
-          icon="play"
-          onClick={() => app.client.call("session.resume", { session_id: store.id })}
-        >
-          Resume
-        </Button>
-      </p>
+      <div class="composer-frame">
+        <QueuedList store={store} input={input} />
+        <p class="composer-closed">
+          This session is paused.{" "}
+          <Button
+            icon="play"
+            onClick={() => app.client.call("session.resume", { session_id: store.id })}
+          >
+            Resume
+          </Button>
+        </p>
+      </div>
     );
   }
   return (

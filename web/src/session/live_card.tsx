@@ -104,7 +104,7 @@ export function LiveTail({ item, store }: LiveProps) {
 function Tail({ item, text = "" }: { item: ToolItem; text?: string }) {
   const shown = text.slice(-TAIL).toWellFormed().trimEnd();
   const at_end = useAtEnd<HTMLPreElement>(shown);
-  if (shown === "") return <p class="tool-none">No output yet</p>;
+  if (shown === "") return <p class="tool-none">{goesOn(item) ? "No output yet" : "No output"}</p>;
   return (
     <pre
       {...at_end}
@@ -133,15 +133,18 @@ function BackgroundTail({ item, store, background }: BackgroundTailProps) {
     let from: number | undefined;
     const ask = async () => {
       try {
+        const anew = from === undefined;
         from ??= await begin();
         const { text: more, next, running } = await client.ask("background.output", {
           ...ids,
           from,
         });
         if (closed) return;
-        const grown = more !== "" || text.peek() === undefined;
-        if (grown) text.value = ((text.peek() ?? "") + more).slice(-2 * TAIL);
-        from = next;
+        // What it began with again is there already.
+        const before = anew ? "" : text.peek() ?? "";
+        if (anew || more !== "") text.value = (before + more).slice(-2 * TAIL);
+        // Behind a command that says so much, it would stay behind.
+        from = more.length > TAIL ? undefined : next;
         if (running) timer = setTimeout(ask, ASK_MS);
       } catch (error) {
         // Its end, or the daemon's, is what the journal says.

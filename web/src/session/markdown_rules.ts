@@ -1,5 +1,13 @@
 /** Markdown as models write it: GitHub's, with the formulas of TeX. Loaded with the first text. */
-import { Marked, type MarkedOptions, type TokenizerAndRendererExtension } from "marked";
+import {
+  Lexer,
+  type Links,
+  Marked,
+  type MarkedOptions,
+  type Token,
+  type TokenizerAndRendererExtension,
+  type TokensList,
+} from "marked";
 
 /** A formula in a text. */
 export interface FormulaToken {
@@ -12,6 +20,16 @@ export interface FormulaToken {
 
 /** A longer one is text, in characters. */
 const TEX_MAX = 5_000;
+/** Characters in which a formula ends, with all that stands around it. */
+const AHEAD = TEX_MAX + 100;
+/** Lists and quotes in each other; what is deeper is as it was written. */
+const NESTED_MAX = 40;
+/** Characters of a longer line are not looked at: the time for that grows with the square. */
+const LINE_MAX = 10_000;
+/** A larger table is text: its short rows grow to the width of its head. */
+const CELLS_MAX = 10_000;
+/** The first two lines of a table. */
+const TABLE = /^([^\n]+)\n[ \t|:-]*[|:][ \t|:-]*(?:\n|$)/;
 
 /** By itself: between lines of two dollars, or \[ and \]. One that is being written goes to the end. */
 const BLOCK =
@@ -23,10 +41,14 @@ const INLINE =
 const block: TokenizerAndRendererExtension = {
   name: "formula",
   level: "block",
-  start: (text) => /(?:^|\n) {0,3}(?:\$\$[ \t]*\n|\\\[)/.exec(text)?.index,
+  // It is asked for each paragraph.
+  start: (text) => /(?:^|\n) {0,3}(?:\$\$[ \t]*\n|\\\[)/.exec(text.slice(0, AHEAD))?.index,
   tokenizer(text) {
-    const found = BLOCK.exec(text);
-    if (found === null) return;
+    const near = text.slice(0, AHEAD);
+    // Without an end in sight, it is none.
+    if (text.length > AHEAD && !/\\\]|\n {0,3}\$\$/.test(near)) return;
+    const found = BLOCK.exec(near);
+    if (found === null || found[0].length === AHEAD) return;
     return formula(found[0], found[1] ?? found[2], true);
   },
 };
@@ -36,7 +58,7 @@ const inline: TokenizerAndRendererExtension = {
   level: "inline",
   start: (text) => /(?<![\w\\$])\$|\\\(/.exec(text)?.index,
   tokenizer(text) {
-    const found = INLINE.exec(text);
+    const found = INLINE.exec(text.slice(0, AHEAD));
     if (found === null) return;
     return formula(found[0], found[1] ?? found[2] ?? found[3], found[1] !== undefined);
   },
@@ -47,6 +69,56 @@ function formula(raw: string, tex: string, block: boolean): FormulaToken | undef
   return { type: "formula", raw, tex: tex.trim(), block };
 }
 
-/** For the lexer. A line that a model or a tool ended is one. */
-export const MARKDOWN: MarkedOptions =
-  new Marked({ gfm: true, breaks: true, extensions: [block, inline] }).defaults;
+/** A line that a model or a tool ended is one. */
+const MARKDOWN: MarkedOptions = new Marked({
+  gfm: true,
+  breaks: true,
+  extensions: [block, inline],
+  tokenizer: {
+    table: (text) => isLargeTable(text) ? undefined : false,
+    // A note at the foot of a text is no address.
+    def: (text) => /^ {0,3}\[\^/.test(text) ? undefined : false,
+  },
+}).defaults;
+
+function isLargeTable(text: string): boolean {
+  const head = TABLE.exec(text);
+  if (head === null) return false;
+  const rows = CELLS_MAX / head[1].split("|").length;
+  let at = head[0].length;
+  for (let n = 0; at > 0 && at < text.length && text[at] !== "\n"; n++) {
+    if (n > rows) return true;
+    at = text.indexOf("\n", at) + 1;
+  }
+  return false;
+}
+
+/** Reads Markdown in a time that does not run away, whatever it is. */
+export class MarkdownLexer extends Lexer {
+  #depth = 0;
+
+  /** @param links addresses that are stated elsewhere in the text */
+  constructor(links?: Links) {
+    super(MARKDOWN);
+    Object.assign(this.tokens.links, links);
+  }
+
+  override blockTokens(text: string, tokens?: Token[], clipped?: boolean): Token[];
+  override blockTokens(text: string, tokens?: TokensList, clipped?: boolean): TokensList;
+  override blockTokens(text: string, tokens: Token[] = [], clipped?: boolean): Token[] {
+    if (this.#depth >= NESTED_MAX) return asWritten(text, tokens);
+    this.#depth++;
+    super.blockTokens(text, tokens, clipped);
+    this.#depth--;
+    return tokens;
+  }
+
+  override inline(text: string, tokens: Token[] = []): Token[] {
+    return text.length > LINE_MAX ? asWritten(text, tokens) : super.inline(text, tokens);
+  }
+}
+
+function asWritten(text: string, tokens: Token[]): Token[] {
+  tokens.push({ type: "written", raw: text, text });
+  return tokens;
+}

@@ -1,7 +1,7 @@
-import { assertEquals } from "@std/assert";
-import { Lexer, type Token } from "marked";
+import { assert, assertEquals } from "@std/assert";
+import type { Token, Tokens } from "marked";
 import { Blocks } from "./blocks.ts";
-import { type FormulaToken, MARKDOWN } from "./markdown_rules.ts";
+import { type FormulaToken, MarkdownLexer } from "./markdown_rules.ts";
 
 function formulas(text: string): [string, boolean][] {
   const found: [string, boolean][] = [];
@@ -13,7 +13,7 @@ function formulas(text: string): [string, boolean][] {
       } else if ("tokens" in token) look(token.tokens);
     }
   };
-  look(new Lexer(MARKDOWN).lex(text));
+  look(new MarkdownLexer().lex(text));
   return found;
 }
 
@@ -54,4 +54,28 @@ Deno.test("a formula that is being written is one block, whatever its lines look
     "and",
     "more",
   ]);
+});
+
+Deno.test("what would take long to read is as it was written", () => {
+  const types = (text: string) => new MarkdownLexer().lex(text).map(({ type }) => type);
+  const table = (rows: number) =>
+    `|${"a|".repeat(100)}\n|${"-|".repeat(100)}\n${"a\n".repeat(rows)}`;
+  assertEquals(types(table(50)), ["table"]);
+  assertEquals(types(table(5_000)), ["paragraph"]);
+  const [list] = new MarkdownLexer().lex(`- ${"[".repeat(20_000)}\n- *b*`);
+  const [long, short] = (list as Tokens.List).items.map(({ tokens: [text] }) =>
+    (text as Tokens.Text).tokens!.map(({ type }) => type)
+  );
+  assertEquals([long, short], [["written"], ["em"]]);
+  let depth = 0;
+  const quotes = `${"> ".repeat(2_000)}deep\n\nafter`;
+  const [outer, , after] = new MarkdownLexer().lex(quotes);
+  for (let at: Token | undefined = outer; at?.type === "blockquote"; at = at.tokens?.[0]) depth++;
+  assert(depth < 100, `${depth}`);
+  assertEquals(after.raw, "after");
+  assertEquals(formulas(`\\[\n${"a\n".repeat(10_000)}`), []);
+});
+
+Deno.test("a note at the foot of a text is shown", () => {
+  assertEquals(new MarkdownLexer().lex("[^1]: Smith")[0].type, "paragraph");
 });

@@ -8,6 +8,8 @@ import type { SessionStore } from "./store.ts";
 
 /** Characters of a message in the list. */
 const SHOWN_MAX = 300;
+/** The model has read it, or another client has taken it back. */
+const GONE = "This message waits no longer";
 
 /** What is done with a message that waits. */
 export function useWaiting(store: SessionStore) {
@@ -17,7 +19,7 @@ export function useWaiting(store: SessionStore) {
     async takeBack(message_id: string) {
       const message_ids = [message_id];
       const { messages } = await client.call("session.withdraw", { session_id, message_ids });
-      if (messages.length === 0) announcer.say("The model has seen it already");
+      if (messages.length === 0) announcer.say(GONE);
       store.giveBack(messages);
     },
     async redeliver(message_id: string, delivery: Delivery) {
@@ -26,7 +28,7 @@ export function useWaiting(store: SessionStore) {
         message_id,
         delivery,
       });
-      if (!changed) announcer.say("The model has seen it already");
+      if (!changed) announcer.say(GONE);
       else announcer.say(delivery === "queue" ? "Queued" : "Sent to the model");
     },
   };
@@ -43,14 +45,15 @@ export function QueuedList({ store, input }: QueuedProps) {
     it.kind === "user" && it.queued === true
   );
   if (queued.length === 0) return null;
-  const { turn, later_held } = store.state;
+  const { turn, later_held, state } = store.state;
+  const paused = state === "paused";
   const steer = async (message_id: string) => {
     await redeliver(message_id, "steer");
     input.current?.focus();
   };
   return (
     <section class="queued" aria-label="Queued messages" tabIndex={0}>
-      {later_held && !turn && (
+      {later_held && !turn && !paused && (
         <p class="queued-held">These wait until you send one: the last turn did not go well.</p>
       )}
       <ol>
@@ -59,9 +62,11 @@ export function QueuedList({ store, input }: QueuedProps) {
             <span class="queued-text clip" dir="auto">
               {text.slice(0, SHOWN_MAX)}
             </span>
-            <Button tone="quiet" icon="send" onClick={() => steer(message_id)}>
-              {turn ? "Steer" : "Send now"}
-            </Button>
+            {!paused && (
+              <Button tone="quiet" icon="send" onClick={() => steer(message_id)}>
+                {turn ? "Steer" : "Send now"}
+              </Button>
+            )}
             <Button tone="quiet" icon="undo" onClick={() => takeBack(message_id)}>Take back</Button>
           </li>
         ))}

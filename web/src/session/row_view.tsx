@@ -156,7 +156,9 @@ function ContinueButton({ item, store }: { item: NoteItem; store: SessionStore }
 }
 
 function BlockView({ block }: { block: Block }) {
-  return block.kind === "code" ? <CodeBlock {...block} /> : <Markdown text={block.raw} />;
+  return block.kind === "code"
+    ? <CodeBlock {...block} />
+    : <Markdown text={block.raw} links={block.links} />;
 }
 
 function CodeBlock({ language, code, closed }: Extract<Block, { kind: "code" }>) {

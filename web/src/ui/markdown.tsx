@@ -2,32 +2,34 @@
  * Markdown of models and tools as elements that do nothing: HTML in it is text, links lead to the
  * web only, images are data or links. No HTML is made of it.
  */
-import { Lexer, type Token, type Tokens } from "marked";
+import type { Links, Token, Tokens } from "marked";
 import { type ComponentChildren, h } from "preact";
 import { useMemo } from "preact/hooks";
-import { type FormulaToken, MARKDOWN } from "../session/markdown_rules.ts";
+import { visible } from "../../../src/base/visible.ts";
+import { type FormulaToken, MarkdownLexer } from "../session/markdown_rules.ts";
 import { Formula } from "./formula.tsx";
 
-const LINK = /^(https?:|mailto:)/i;
+const LINK = /^(https?:\/\/|mailto:)/i;
 const IMAGE = /^data:image\/(png|jpeg|gif|webp);base64,/i;
 const ENTITY = /&(?:#\d{1,7}|#x[\da-f]{1,6}|[a-z]\w*);/gi;
 /** Elements and texts of one piece: a table's short rows grow to the width of its head. */
 const PARTS_MAX = 20_000;
 const DEPTH_MAX = 100;
-/** Of one piece; more of them are shown as they were written. */
+/** Of one piece, and their characters; more of them are shown as they were written. */
 const FORMULAS_MAX = 200;
+const TEX_MAX = 10_000;
 
 /** What a model or a tool wrote; what is nested too deep or grows too large is as it was written. */
-export function Markdown({ text }: { text: string }) {
+export function Markdown({ text, links }: { text: string; links?: Links }) {
   const drawn = useMemo(() => {
     try {
-      return new Drawing().all(new Lexer(MARKDOWN).lex(text));
+      return new Drawing().all(new MarkdownLexer(links).lex(text));
     } catch (error) {
       // A thousand quotes in each other: the lexer calls itself for each.
-      if (error instanceof RangeError) return <p>{text}</p>;
+      if (error instanceof RangeError) return <p class="md-written">{text}</p>;
       throw error;
     }
-  }, [text]);
+  }, [text, links]);
   return <div class="markdown" dir="auto">{drawn}</div>;
 }
 
@@ -35,6 +37,8 @@ class Drawing {
   #parts = 0;
   #depth = 0;
   #formulas = 0;
+  #tex = 0;
+  #in_link = false;
 
   /** @throws {RangeError} for what is too deep or too large. */
   all(tokens: readonly Token[] = []): ComponentChildren {
@@ -85,13 +89,23 @@ class Drawing {
         return token.checked ? "☑ " : "☐ ";
       case "table":
         return this.#table(token as Tokens.Table);
-      case "link":
-        return link(token.href, within());
-      case "image":
-        if (IMAGE.test(token.href)) return <img src={token.href} alt={decoded(token.text)} />;
-        return link(token.href, decoded(token.text) || token.href);
+      case "link": {
+        this.#in_link = true;
+        const said = within();
+        this.#in_link = false;
+        return link(token.href, said);
+      }
+      case "image": {
+        const { href, text } = token;
+        if (IMAGE.test(href)) return <img src={href} alt={decoded(text)} />;
+        const said = decoded(text || href);
+        // There are no links in links.
+        return this.#in_link ? said : link(href, said);
+      }
       case "formula":
         return this.#formula(token as FormulaToken);
+      case "written":
+        return <span class="md-written">{token.text}</span>;
       case "html":
       case "escape":
         return token.text;
@@ -101,7 +115,8 @@ class Drawing {
   }
 
   #formula({ raw, tex, block }: FormulaToken): ComponentChildren {
-    if (++this.#formulas > FORMULAS_MAX) return <code>{raw}</code>;
+    this.#tex += tex.length;
+    if (++this.#formulas > FORMULAS_MAX || this.#tex > TEX_MAX) return <code>{raw}</code>;
     return <Formula raw={raw} tex={tex} block={block} />;
   }
 
@@ -127,17 +142,19 @@ class Drawing {
 }
 
 /** Shows where it leads, whatever it says. */
-function link(href: string, said: ComponentChildren): ComponentChildren {
+function link(stated: string, said: ComponentChildren): ComponentChildren {
+  const href = decoded(stated);
   if (!LINK.test(href)) return said;
   return <a href={href} title={href} target="_blank" rel="noopener noreferrer">{said}</a>;
 }
 
 /** A text with its entities as characters. */
 function decoded(text: string): string {
-  if (!text.includes("&")) return text;
-  return text.replace(
-    ENTITY,
-    // An entity alone: no element can come of it.
-    (entity) => new DOMParser().parseFromString(entity, "text/html").body.textContent ?? entity,
-  );
+  const entities = text.match(ENTITY);
+  if (entities === null) return text;
+  // Of entities alone no elements can come.
+  const html = entities.map((it) => `<i>${it}</i>`).join("");
+  const read = new DOMParser().parseFromString(html, "text/html").body.children;
+  let n = 0;
+  return visible(text.replace(ENTITY, () => read[n++].textContent ?? ""));
 }

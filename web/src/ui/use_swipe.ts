@@ -5,8 +5,8 @@ import { useEffect, useRef } from "preact/hooks";
 const BEGINS_PX = 12;
 /** How far a swipe goes at least. */
 const DONE_PX = 72;
-/** Where a finger writes or chooses. */
-const FIELDS = "input, textarea, select";
+/** Where a finger writes or chooses; a dialog lies over what would be swiped. */
+const TAKEN = "input, textarea, select, dialog";
 
 interface SwipeOptions {
   to: "left" | "right";
@@ -86,9 +86,9 @@ function isSelecting(): boolean {
   return getSelection()?.isCollapsed === false;
 }
 
-/** Whether a finger there means something else: a field, a selection, a box that scrolls sideways. */
+/** Whether a finger there means something else: a field, a dialog, a selection, a box that scrolls sideways. */
 function isTaken(target: Element, area: Element): boolean {
-  if (target.closest(FIELDS) || isSelecting()) return true;
+  if (target.closest(TAKEN) || isSelecting()) return true;
   for (let at: Element | null = target; at && at !== area; at = at.parentElement) {
     const scrolls = at.scrollWidth > at.clientWidth + 1 &&
       /auto|scroll/.test(getComputedStyle(at).overflowX);

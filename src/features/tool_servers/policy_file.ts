@@ -64,8 +64,9 @@ const PolicySchema = z.strictObject({
 /** Returns a check that the entries of a list have different names. */
 function namedOnce(what: string) {
   return (entries: readonly { name: string }[], context: z.RefinementCtx) => {
+    const names = new Set<string>();
     for (const [n, { name }] of entries.entries()) {
-      if (entries.findIndex((other) => other.name === name) === n) continue;
+      if (names.size < names.add(name).size) continue;
       context.addIssue({
         code: "custom",
         path: [n, "name"],

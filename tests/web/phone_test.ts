@@ -119,6 +119,16 @@ Deno.test({
     assertEquals(path(), here);
     assertEquals(await page.locator(".session-body").evaluate((it) => it.style.translate), "");
 
+    // Nor in a dialog that lies over the conversation.
+    await page.evaluate(`{
+      const dialog = document.createElement("dialog");
+      dialog.style = "inset: 0; inline-size: 100%; block-size: 100%; max-inline-size: none";
+      document.querySelector(".session-body").append(dialog);
+      dialog.showModal();
+    }`);
+    await swipe([10, middle - 150], [200, middle - 150]);
+    assertEquals(path(), here);
+    await page.evaluate(`document.querySelector(".session-body > dialog").remove()`);
     await swipe([10, middle - 150], [200, middle - 150]);
     await until(() => Promise.resolve(path() === "/"), "the list");
     const row = page.locator(".session-row").first();

@@ -148,6 +148,14 @@ function described({ properties = {}, ...schema }: Tool["inputSchema"]): Tool["i
 
 /** JSON Schema of an object, as MCP requires. */
 function objectSchema(schema: z.ZodType, io: "input" | "output"): Tool["inputSchema"] {
-  const { $schema: _, ...json } = z.toJSONSchema(schema, { io, unrepresentable: "any" });
+  const { $schema: _, ...json } = z.toJSONSchema(schema, {
+    io,
+    unrepresentable: "any",
+    // Every number of JSON is as exact as that; a model reads each bound.
+    override({ jsonSchema: it }) {
+      if (it.maximum === Number.MAX_SAFE_INTEGER) delete it.maximum;
+      if (it.minimum === Number.MIN_SAFE_INTEGER) delete it.minimum;
+    },
+  });
   return { ...json, type: "object" } as Tool["inputSchema"];
 }

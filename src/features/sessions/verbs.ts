@@ -138,7 +138,7 @@ export const sessionVerbs = [
           "Only sessions in this directory, also those that it had under another path",
         ),
         since: z.string().optional().describe(
-          "The tag of an earlier answer: only what has changed since is returned; empty for all",
+          "Tag of an earlier answer: returns what has changed; empty for all",
         ),
       }),
     output: () =>
@@ -244,10 +244,10 @@ export const sessionVerbs = [
         text: z.string().min(1),
         client_message_id: z.string().min(1).max(128).optional()
           .describe("Sending the same id again sends nothing and returns the same answer"),
-        delivery: delivery().default("steer").describe(
-          "While a turn runs: steer has its next step read the message, queue has the message " +
-            "wait for a turn of its own",
-        ),
+        delivery: delivery().default("steer")
+          .describe(
+            "While a turn runs: whether it steers that one, or waits for a turn of its own",
+          ),
         attachments: z.array(attachedSchema()).optional()
           .describe("PNG, JPEG, GIF and WebP images and PDF documents for the model"),
         max_steps: z.int().positive().optional().describe("Model calls of the turn it starts"),

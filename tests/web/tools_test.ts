@@ -35,7 +35,9 @@ Deno.test({
     await server("prog").getByText("Not started").waitFor();
     await server("poor").getByText("Refused").waitFor();
     const { servers } = await rpc.call("mcp.list_servers");
-    const names = await page.getByRole("main").getByRole("heading", { level: 2 })
+    const names = await page.getByRole("list", { name: "Tool servers" }).getByRole("heading", {
+      level: 2,
+    })
       .allTextContents();
     assertEquals(names, servers.map(({ name }: { name: string }) => name));
     const { problem } = servers.find(({ name }: { name: string }) => name === "poor");

@@ -63,7 +63,7 @@ export async function converseInTerminal(
     write: (text) => terminal.write(text),
     paint: styles(wantsColour(Deno.stdout)),
     onPainted() {
-      arming.seen(tui.model.approvals[0]);
+      arming.seen(tui.shownQuestion);
       memory.used();
     },
   });

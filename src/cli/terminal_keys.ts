@@ -2,6 +2,25 @@
 import { type Key, type Modifiers, named } from "../features/tui/keys.ts";
 import { graphemes } from "../features/tui/text.ts";
 
+/** What the mouse did, at a place of the screen from 0. */
+export interface Mouse {
+  type: "mouse";
+  action: "press" | "drag" | "release" | "wheel";
+  row: number;
+  col: number;
+  /** Of the wheel: up or down. */
+  by: -1 | 0 | 1;
+}
+
+/** The window got or lost the focus. */
+export interface WindowFocus {
+  type: "focus";
+  focused: boolean;
+}
+
+/** What comes from a terminal. */
+export type TerminalInput = Key | Mouse | WindowFocus;
+
 const ESC = "\x1b";
 const PASTE_END = "\x1b[201~";
 // deno-lint-ignore no-control-regex -- an escape sequence is what is looked for
@@ -37,6 +56,42 @@ const CONTROLS: Record<number, string> = {
   27: "escape",
   127: "backspace",
 };
+/** Keys of the keypad and others that have a code of their own (kitty keyboard protocol). */
+const KEYPAD: Readonly<Record<number, string>> = {
+  57409: ".",
+  57410: "/",
+  57411: "*",
+  57412: "-",
+  57413: "+",
+  57414: "enter",
+  57415: "=",
+  57417: "left",
+  57418: "right",
+  57419: "up",
+  57420: "down",
+  57421: "pageup",
+  57422: "pagedown",
+  57423: "home",
+  57424: "end",
+  57425: "insert",
+  57426: "delete",
+};
+const KEYPAD_DIGITS = 57399;
+/** Codes from here on are keys without a character. */
+const FUNCTIONAL = 57344;
+const FUNCTIONAL_END = 63743;
+const SPACE = 32;
+/** The last code of ASCII. */
+const ASCII_END = 127;
+/** Of kitty's protocol: the key was let go. */
+const RELEASED = 3;
+/** SGR mouse reports (xterm's mode 1006): the button, and bits for what happened. */
+const MOUSE = /^<(\d+);(\d+);(\d+)$/;
+const MOUSE_BUTTON = 0b11;
+const MOUSE_LEFT = 0;
+const MOUSE_MOVED = 32;
+const MOUSE_WHEEL = 64;
+const MOUSE_OTHER = 128;
 const PASTE_BEGINS = 200;
 /** xterm's modifyOtherKeys: `CSI 27 ; modifiers ; code ~`. */
 const OTHER_KEY = 27;
@@ -50,10 +105,10 @@ export class KeyDecoder {
   #rest = "";
   #pasted: string | undefined;
 
-  /** Takes bytes. @returns the keys that are complete. */
-  feed(bytes: Uint8Array): Key[] {
+  /** Takes bytes. @returns what is complete. */
+  feed(bytes: Uint8Array): TerminalInput[] {
     this.#rest += this.#utf8.decode(bytes, { stream: true });
-    const keys: Key[] = [];
+    const keys: TerminalInput[] = [];
     for (let taken; this.#rest !== "" && (taken = this.#take(keys)) > 0;) {
       this.#rest = this.#rest.slice(taken);
     }
@@ -73,7 +128,7 @@ export class KeyDecoder {
   }
 
   /** Takes one key off the front. @returns its code units; 0 while it is incomplete. */
-  #take(keys: Key[]): number {
+  #take(keys: TerminalInput[]): number {
     const text = this.#rest;
     if (this.#pasted !== undefined) return this.#takePasted(keys);
     if (text[0] === ESC) return this.#takeSequence(keys);
@@ -87,7 +142,7 @@ export class KeyDecoder {
     return 1;
   }
 
-  #takePasted(keys: Key[]): number {
+  #takePasted(keys: TerminalInput[]): number {
     const text = this.#rest;
     const end = text.indexOf(PASTE_END);
     if (end >= 0) {
@@ -107,7 +162,7 @@ export class KeyDecoder {
     return whole;
   }
 
-  #takeSequence(keys: Key[]): number {
+  #takeSequence(keys: TerminalInput[]): number {
     const text = this.#rest;
     const csi = text.match(CSI);
     if (csi !== null) {
@@ -151,15 +206,35 @@ function withAlt(text: string): Key {
   return named(char.toLowerCase(), { alt: true });
 }
 
-function sequenceKey(parameters: string, final: string): Key[] {
+function sequenceKey(parameters: string, final: string): TerminalInput[] {
+  const mouse = MOUSE.exec(parameters);
+  if (mouse !== null) return mouseInput(mouse.slice(1).map(Number), final);
+  if (parameters === "" && (final === "I" || final === "O")) {
+    return [{ type: "focus", focused: final === "I" }];
+  }
   // Reports and a console's function keys are not used.
-  if (!/^[0-9;]*$/.test(parameters)) return [];
-  const [first = 1, second = 1, third = 0] = parameters.split(";").map((it) => parseInt(it) || 1);
+  if (!/^[0-9;:]*$/.test(parameters)) return [];
+  const groups = parameters.split(";").map((group) => group.split(":").map((it) => parseInt(it)));
+  const [[code, , base], [modifier, event], [third]] = [...groups, [], [], []];
+  if (event === RELEASED) return [];
+  const held = modifiers(modifier || 1);
   if (final === "Z") return [named("tab", { shift: true })];
-  if (final === "u") return [fromCode(first, modifiers(second))];
-  if (final === "~" && first === OTHER_KEY) return [fromCode(third, modifiers(second))];
-  const name = final === "~" ? NUMBERED[first] : FINAL[final];
-  return name === undefined ? [] : [named(name, modifiers(second))];
+  if (final === "u") return fromCode(code || 1, held, base);
+  if (final === "~" && code === OTHER_KEY) return fromCode(third || 0, held);
+  const name = final === "~" ? NUMBERED[code] : FINAL[final];
+  return name === undefined ? [] : [named(name, held)];
+}
+
+function mouseInput([button, x, y]: readonly number[], final: string): Mouse[] {
+  const at = { type: "mouse", row: y - 1, col: x - 1 } as const;
+  if ((button & MOUSE_OTHER) > 0 || at.row < 0 || at.col < 0) return [];
+  if ((button & MOUSE_WHEEL) > 0) {
+    const to = button & MOUSE_BUTTON;
+    return to > 1 ? [] : [{ ...at, action: "wheel", by: to === 0 ? -1 : 1 }];
+  }
+  if ((button & MOUSE_BUTTON) !== MOUSE_LEFT) return [];
+  const action = final === "m" ? "release" : (button & MOUSE_MOVED) > 0 ? "drag" : "press";
+  return [{ ...at, action, by: 0 }];
 }
 
 /** The modifiers of a sequence: a bit set, plus one. */
@@ -168,9 +243,21 @@ function modifiers(parameter: number): Modifiers {
   return { shift: (bits & 1) > 0, alt: (bits & 2) > 0, ctrl: (bits & 4) > 0 };
 }
 
-function fromCode(code: number, held: Modifiers): Key {
-  if (CONTROLS[code] !== undefined) return named(CONTROLS[code], held);
-  const char = String.fromCodePoint(Math.min(code, 0x10ffff));
-  if (held.ctrl || held.alt) return named(char.toLowerCase(), held);
-  return { type: "character", text: char };
+/** @param base the key at the same place of a Latin keyboard, if the terminal tells it */
+function fromCode(code: number, held: Modifiers, base?: number): Key[] {
+  const digit = code - KEYPAD_DIGITS;
+  if (digit >= 0 && digit <= 9) return [{ type: "character", text: String(digit) }];
+  const pad = KEYPAD[code];
+  if (pad !== undefined) {
+    return [pad.length === 1 ? { type: "character", text: pad } : named(pad, held)];
+  }
+  if (code >= FUNCTIONAL && code <= FUNCTIONAL_END) return [];
+  if (CONTROLS[code] !== undefined) return [named(CONTROLS[code], held)];
+  if (!held.ctrl && !held.alt) {
+    const char = String.fromCodePoint(Math.min(code, 0x10ffff));
+    return [{ type: "character", text: char }];
+  }
+  const known = code > ASCII_END && base !== undefined && base > 0 ? base : code;
+  if (known === SPACE) return [named("space", held)];
+  return [named(String.fromCodePoint(Math.min(known, 0x10ffff)).toLowerCase(), held)];
 }

@@ -1,16 +1,26 @@
 import { assertEquals } from "@std/assert";
-import type { Key } from "../features/tui/keys.ts";
-import { KeyDecoder } from "./terminal_keys.ts";
+import { KeyDecoder, type TerminalInput } from "./terminal_keys.ts";
 
 function bytes(text: string): Uint8Array {
   return new TextEncoder().encode(text);
 }
 
-/** The keys' names, characters as they are, pastes in angle brackets. */
-function short(keys: readonly Key[]): string[] {
-  return keys.map((key) =>
-    key.type === "named" ? key.name : key.type === "paste" ? `<${key.text}>` : key.text
-  );
+/** The keys' names, characters as they are, pastes in angle brackets; what the mouse and window did. */
+function short(keys: readonly TerminalInput[]): string[] {
+  return keys.map((key) => {
+    switch (key.type) {
+      case "named":
+        return key.name;
+      case "paste":
+        return `<${key.text}>`;
+      case "character":
+        return key.text;
+      case "focus":
+        return key.focused ? "focused" : "left";
+      case "mouse":
+        return `${key.action} ${key.row},${key.col}${key.by === 0 ? "" : ` ${key.by}`}`;
+    }
+  });
 }
 
 function decoded(...reads: string[]): string[] {
@@ -90,6 +100,26 @@ Deno.test("a lone Esc waits until it is clear that nothing follows", () => {
 });
 
 Deno.test("sequences that are no key are swallowed whole", () => {
-  const sequences = ["\x1b[?1;2c", "\x1b[I", "\x1b[<0;3;4M", "\x1b[[A", "\x1b[15~", "\x1bOP"];
+  const sequences = ["\x1b[?1;2c", "\x1b[[A", "\x1b[15~", "\x1bOP", "\x1b[57441u"];
   assertEquals(decoded("a", ...sequences, "b"), ["a", "b"]);
+});
+
+Deno.test("keys of the kitty protocol: by the Latin key, from the keypad, and not when let go", () => {
+  assertEquals(
+    decoded("\x1b[27u\x1b[99;5u\x1b[1089::99;5u\x1b[122:90;6u\x1b[57404u\x1b[57414;2u\x1b[32;5u"),
+    ["escape", "ctrl-c", "ctrl-c", "ctrl-shift-z", "5", "shift-enter", "ctrl-space"],
+  );
+  assertEquals(decoded("\x1b[97;1:3u\x1b[1;1:3A\x1b[1;5:1A\x1b[99;69u"), ["ctrl-up", "ctrl-c"]);
+});
+
+Deno.test("the mouse: presses of the left button, drags, the wheel", () => {
+  assertEquals(
+    decoded("\x1b[<0;3;4M\x1b[<32;5;4M\x1b[<0;5;4m\x1b[<64;1;1M\x1b[<65;1;1M\x1b[<4;1;1M"),
+    ["press 3,2", "drag 3,4", "release 3,4", "wheel 0,0 -1", "wheel 0,0 1", "press 0,0"],
+  );
+  assertEquals(decoded("\x1b[<2;3;4M\x1b[<66;1;1M\x1b[<128;1;1M\x1b[<0;0;0M"), []);
+});
+
+Deno.test("the window tells when it gets and loses the focus", () => {
+  assertEquals(decoded("\x1b[O\x1b[I"), ["left", "focused"]);
 });

@@ -45,14 +45,18 @@ const OF_TERMINALS: typeof COMMANDS = [
 /** Width of the usage column. */
 const BESIDE_MAX = 27;
 
+function commandsFor(terminal: boolean): typeof COMMANDS {
+  return terminal ? [...COMMANDS, ...OF_TERMINALS] : COMMANDS;
+}
+
 /** Lists the commands, one per line. @param terminal whether a terminal shows them */
 export function commandHelp(terminal = false): string {
-  return [...COMMANDS, ...terminal ? OF_TERMINALS : []].map(([usage, what]) =>
+  return commandsFor(terminal).map(([usage, what]) =>
     `  ${usage.length > BESIDE_MAX ? usage : usage.padEnd(BESIDE_MAX)}  ${what}`
   ).join("\n");
 }
 
-/** A command of the web app's menu. */
+/** A command of a menu. */
 export interface ChatCommand {
   /** With its slash. */
   name: string;
@@ -61,10 +65,10 @@ export interface ChatCommand {
   what: string;
 }
 
-/** Returns the commands of a chat, each by its own name. */
-export function chatCommands(): ChatCommand[] {
+/** Returns the commands of a chat, each by its own name. @param terminal with those of terminals */
+export function chatCommands(terminal = false): ChatCommand[] {
   const names = new Set<string>();
-  return COMMANDS.flatMap(([usage, what]) =>
+  return commandsFor(terminal).flatMap(([usage, what]) =>
     usage.split(", ").flatMap((each) => {
       const [name, ...args] = each.split(" ");
       if (names.has(name)) return [];

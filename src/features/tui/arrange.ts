@@ -1,6 +1,7 @@
 /** Divides the screen among its parts; on a small one the less important go first. */
 import { answerRows } from "./answers.ts";
 import type { LayoutOptions, Layouts } from "./layout.ts";
+import { MENU_ROWS, openMenu } from "./menu.ts";
 import { type Model, shownLane } from "./model.ts";
 import type { View } from "./scroll.ts";
 import { clean, type Line, line, width, wrap } from "./text.ts";
@@ -23,6 +24,8 @@ export interface Arrangement {
   plan: number;
   approval: QuestionRows;
   lanes: number;
+  /** What completes a word. */
+  menu: number;
   input: InputRows;
   status: number;
 }
@@ -58,17 +61,20 @@ export function arrange(model: Model, size: Size, layouts: Layouts): Arrangement
   const status = rows > 1 ? 1 : 0;
   const input = inputRows(model, cols, Math.max(Math.floor(rows / 3), 1));
   const rule = roomy ? 1 : 0;
-  const replaced = model.approval_shown || shownLane(model) !== undefined || model.help;
+  const replaced = model.approval_shown || shownLane(model) !== undefined || model.help ||
+    model.page !== undefined;
   const title = roomy && replaced ? 1 : 0;
   const panel = roomy && model.lanes.length > 1 ? model.lanes.length : 0;
   const lanes = Math.min(panel, Math.max(Math.floor(rows / 5), 1));
   const plan = roomy ? Math.min(model.plan.length, Math.max(Math.floor(rows / 5), 1)) : 0;
-  const left = rows - status - input.rows.length - rule - title - lanes - plan;
+  const offered = openMenu(model)?.options.length ?? 0;
+  const menu = Math.min(offered, MENU_ROWS, Math.max(Math.floor(rows / 3), 1));
+  const left = rows - status - input.rows.length - rule - title - lanes - plan - menu;
   const options = { cols, expanded: model.expanded };
   const approval = questionRows(model, options, layouts, Math.max(left, 0));
   const height = Math.max(left - approval.height, 0);
   const view = { ...options, layouts, height };
-  return { size, title, view, rule, plan, approval, lanes, input, status };
+  return { size, title, view, rule, plan, approval, lanes, menu, input, status };
 }
 
 function questionRows(

@@ -8,7 +8,8 @@ import { runSetting } from "../chat_commands/setting_command.ts";
 import { NONE_QUEUED, stopTurn } from "../chat_commands/stop_turn.ts";
 import { runUndo } from "../chat_commands/undo_command.ts";
 import type { CallVerb, Params, Result, VerbName } from "../verb_types.ts";
-import type { Effect } from "./effect.ts";
+import { type Effect, isPickerEffect } from "./effect.ts";
+import type { PickerEffects } from "./picker_effects.ts";
 import type { SessionDetail, Tui } from "./tui.ts";
 
 /** An event that was pushed. */
@@ -33,6 +34,10 @@ export interface ClientEvents {
   onChange(): void;
   /** An effect that is not the daemon's business. */
   onOwn(effect: "quit" | "redraw" | "suspend"): void;
+  /** Shows another session, where there is a terminal. */
+  onOpen?(session_id: string): void;
+  /** Opens a page in the browser of the person. @returns whether one was started */
+  onBrowse?(url: string): Promise<boolean>;
   /** Writes the conversation into a file, where there is a person to write it for. */
   onExport?(command: ExportCommand, call: CallVerb): Promise<string>;
 }
@@ -50,6 +55,7 @@ export class TuiClient {
   readonly tui: Tui;
   readonly #events: ClientEvents;
   #link: Link | undefined;
+  #picker_effects: PickerEffects | undefined;
   /** Events that wait until the conversation is loaded again. */
   #held: LinkEvent[] | undefined;
 
@@ -174,6 +180,7 @@ export class TuiClient {
   };
 
   async #perform(effect: Effect): Promise<void> {
+    if (isPickerEffect(effect)) return await (await this.#pickers()).perform(effect);
     switch (effect.type) {
       case "send": {
         const { text, client_message_id, delivery } = effect;
@@ -264,6 +271,18 @@ export class TuiClient {
       default:
         this.#events.onOwn(effect.type);
     }
+  }
+
+  async #pickers(): Promise<PickerEffects> {
+    const { PickerEffects } = await import("./picker_effects.ts");
+    const { onChange, onOpen, onBrowse } = this.#events;
+    return this.#picker_effects ??= new PickerEffects({
+      tui: this.tui,
+      call: this.#ask,
+      onChange,
+      onOpen,
+      onBrowse,
+    });
   }
 
   #complain(effect: Effect, error: unknown): void {

@@ -1,6 +1,10 @@
 import type { Decision, Delivery, RuleScope } from "../../protocol/events.ts";
 import type { PersonAnswer } from "../../protocol/person_question.ts";
 import type { Question } from "../../session/question.ts";
+import type { Token } from "../../base/mention.ts";
+import type { Attachment } from "../../protocol/attachments.ts";
+import type { Params } from "../verb_types.ts";
+import type { PickerKind } from "./picker.ts";
 import type { ExportCommand } from "../chat_commands/export_command.ts";
 import type { SettingCommand } from "../chat_commands/setting_command.ts";
 import type { UndoCommand } from "../chat_commands/undo_command.ts";
@@ -28,4 +32,59 @@ export type Effect =
   | { type: "load_lane"; lane_id: string }
   /** Requests the commands from files, for the help. */
   | { type: "load_commands" }
+  /** Asks what completes a word. */
+  | { type: "suggest"; token: Token }
+  /** Loads the entries of a picker that was opened. */
+  | { type: "load_picker"; kind: PickerKind }
+  /** Finds sessions in which something was said, for the picker of sessions. */
+  | { type: "search_said"; query: string }
+  /** Loads what the picker shows of a session. */
+  | { type: "preview"; session_id: string }
+  /** Finds out what going back to a message would change, and asks what of it to do. */
+  | ({ type: "plan_rewind" } & Rewound)
+  | (
+    & { type: "rewind"; what: NonNullable<RewindParams["what"]>; force: RewindParams["force"] }
+    & Rewound
+  )
+  /** Shows what was changed in a file. */
+  | { type: "show_change"; path: string }
+  /** Saves an API key and takes a model of its provider. */
+  | { type: "save_key"; provider: string; key: string }
+  /** Logs in to a provider with the browser. */
+  | { type: "login"; provider: string }
+  /** Shows another session in this terminal. */
+  | { type: "open_session"; session_id: string }
+  /** Shows a new session in this terminal. */
+  | { type: "new_session" }
   | { type: "quit" | "redraw" | "suspend" };
+
+type RewindParams = Params<"session.rewind">;
+
+/** A message to which the session goes back. */
+interface Rewound {
+  message_id: string;
+  text: string;
+  attachments?: readonly Attachment[];
+}
+
+/** Effects of menus and pickers, which `picker_effects.ts` carries out. */
+const TYPES = [
+  "suggest",
+  "load_picker",
+  "search_said",
+  "preview",
+  "plan_rewind",
+  "rewind",
+  "show_change",
+  "save_key",
+  "login",
+  "open_session",
+  "new_session",
+] as const;
+
+export type PickerEffect = Extract<Effect, { type: typeof TYPES[number] }>;
+
+/** Whether an effect is one of a menu or a picker. */
+export function isPickerEffect(effect: Effect): effect is PickerEffect {
+  return TYPES.some((it) => it === effect.type);
+}

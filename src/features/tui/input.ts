@@ -21,6 +21,11 @@ export function insert(input: Input, text: string): boolean {
   return plain.length <= room;
 }
 
+/** Replaces the text from `start` to the cursor. */
+export function replaceWord(input: Input, start: number, text: string): void {
+  replace(input, start, input.cursor, text);
+}
+
 /** Empties the input. */
 export function clear(input: Input): void {
   replace(input, 0, input.text.length, "");

@@ -9,7 +9,10 @@ import { undoCommand } from "../chat_commands/undo_command.ts";
 import { helpRows } from "./help.ts";
 import { clear, erase, insert, move, moveLine, recall } from "./input.ts";
 import type { Key } from "./keys.ts";
+import { inMenu, lookAtWord } from "./menu.ts";
 import { type Focus, type Model, shownLane } from "./model.ts";
+import type { PickerKind } from "./picker.ts";
+import { closePicker, inPicker, openPicker } from "./picker_keys.ts";
 import { scrollBy, scrollToStart, type View } from "./scroll.ts";
 import { addMessage } from "./transcript.ts";
 import { answeredBy, answerTyped, inQuestion, takeBack, takeBackDenial } from "./question_keys.ts";
@@ -27,10 +30,15 @@ export function press(model: Model, key: Key, context: PressContext): Effect[] {
   const leaving = model.leaving;
   model.leaving = false;
   model.notice = undefined;
+  const escaped = model.escaped;
+  model.escaped = false;
   if (key.type === "named") {
     if (key.name === "ctrl-c") return interrupt(model, leaving);
     if (key.name === "ctrl-z") return [{ type: "suspend" }];
     if (key.name === "ctrl-l") return [{ type: "redraw" }];
+  }
+  if (model.picker !== undefined) return inPicker(model, key);
+  if (key.type === "named") {
     if (key.name === "shift-tab") {
       const value = nextApproval(model.session.approval);
       return [{ type: "setting", command: { setting: "approval", value } }];
@@ -38,8 +46,13 @@ export function press(model: Model, key: Key, context: PressContext): Effect[] {
   }
   if (model.help) return inHelp(model, key, context);
   if (key.type === "named") {
+    const in_menu = inMenu(model, key.name);
+    if (in_menu !== undefined) {
+      return in_menu === "submit" ? submit(model, context) : lookAtWord(model);
+    }
+    if (key.name === "ctrl-p") return openPicker(model, "palette");
     if (everywhere(model, key.name, context)) return [];
-    if (key.name === "escape") return goBack(model);
+    if (key.name === "escape") return goBack(model, escaped);
   }
   const char = key.type === "character" ? key.text : undefined;
   if (model.focus === "approval") {
@@ -65,7 +78,12 @@ export function press(model: Model, key: Key, context: PressContext): Effect[] {
   }
   // Typing goes to the message, whatever has the focus.
   model.focus = "input";
-  return inInput(model, key, context);
+  return inMessage(model, key, context);
+}
+
+/** Takes a key of the message, and looks at the word that it is in. */
+function inMessage(model: Model, key: Key, context: PressContext): Effect[] {
+  return [...inInput(model, key, context), ...lookAtWord(model)];
 }
 
 /** Scrolls the help, or closes it. */
@@ -87,6 +105,10 @@ function inHelp(model: Model, key: Key, { view: { cols, height } }: PressContext
 }
 
 function interrupt(model: Model, leaving: boolean): Effect[] {
+  if (model.picker !== undefined) {
+    closePicker(model);
+    return [];
+  }
   if (leaving) return [{ type: "quit" }];
   model.leaving = true;
   model.notice = "Ctrl-C again leaves; the session continues";
@@ -95,13 +117,16 @@ function interrupt(model: Model, leaving: boolean): Effect[] {
   return [];
 }
 
-/** Esc: closes what is open; with nothing open it cancels the turn. */
-function goBack(model: Model): Effect[] {
+/**
+ * Esc: closes what is open; with nothing open it cancels the turn, or a second one goes back in the
+ * conversation.
+ */
+function goBack(model: Model, escaped: boolean): Effect[] {
   const [approval] = model.approvals;
   if (takeBackDenial(model) || (model.focus === "approval" && takeBack(approval))) return [];
-  if (model.approval_shown || model.lane_shown !== undefined) {
+  if (model.approval_shown || model.lane_shown !== undefined || model.page !== undefined) {
     model.approval_shown = false;
-    model.lane_shown = model.scroll = undefined;
+    model.page = model.lane_shown = model.scroll = undefined;
     return [];
   }
   if (model.focus === "lanes" || model.focus === "transcript") {
@@ -109,7 +134,12 @@ function goBack(model: Model): Effect[] {
     model.scroll = undefined;
     return [];
   }
-  return model.session.turn ? [{ type: "cancel" }] : [];
+  if (model.session.turn) return [{ type: "cancel" }];
+  if (model.input.text !== "" || !model.entries.some(({ message }) => message)) return [];
+  if (escaped) return openPicker(model, "rewind");
+  model.escaped = true;
+  model.notice = "Esc again goes back to an earlier message";
+  return [];
 }
 
 /** Handles keys that do the same with any focus. @returns whether it was one. */
@@ -188,7 +218,7 @@ function inLanes(model: Model, key: Key, context: PressContext): Effect[] {
   const number = /^[1-9]$/.test(name) ? model.lanes[Number(name) - 1] : undefined;
   if (number !== undefined) return showLane(model, number.lane_id);
   model.focus = "input";
-  return inInput(model, key, context);
+  return inMessage(model, key, context);
 }
 
 function inInput(model: Model, key: Key, context: PressContext): Effect[] {
@@ -244,8 +274,16 @@ const EDITS: Record<string, (model: Model) => void> = {
   "alt-d": ({ input }) => erase(input, "word_right"),
   "ctrl-u": ({ input }) => erase(input, "line_start"),
   "ctrl-k": ({ input }) => erase(input, "line_end"),
-  "ctrl-p": (model) => recall(model, -1),
-  "ctrl-n": (model) => recall(model, 1),
+};
+
+/** Commands that open a list when nothing follows them. */
+const PICKERS: Readonly<Record<string, PickerKind>> = {
+  "/approval": "approval",
+  "/changes": "changes",
+  "/effort": "effort",
+  "/model": "models",
+  "/rewind": "rewind",
+  "/sessions": "sessions",
 };
 
 const LOAD_COMMANDS: Effect = { type: "load_commands" };
@@ -282,9 +320,10 @@ function submit(model: Model, { newId }: PressContext, asked_for?: Delivery): Ef
   const answered = answers ? answerTyped(model, word) : undefined;
   if (answered !== undefined) return answered;
   clear(input);
-  model.scroll = model.lane_shown = undefined;
+  model.scroll = model.lane_shown = model.page = undefined;
   if (own === "help") model.help = true;
   if (command !== undefined) return [command];
+  if (Object.hasOwn(PICKERS, word)) return openPicker(model, PICKERS[word]);
   const setting = settingCommand(word);
   if (setting !== undefined) return [{ type: "setting", command: setting }];
   const exported = exportCommand(word);

@@ -11,7 +11,10 @@ import {
   type RuleScope,
 } from "../../protocol/events.ts";
 import type { PersonAnswer, PersonQuestion } from "../../protocol/person_question.ts";
+import type { Attachment } from "../../protocol/attachments.ts";
 import type { Question } from "../../session/question.ts";
+import type { Menu } from "./menu.ts";
+import type { Picker, Secret } from "./picker.ts";
 import type { Style } from "./text.ts";
 
 /** One thing in the transcript. Its text is clean (`text.ts`). */
@@ -39,6 +42,8 @@ export interface Entry {
   waits?: boolean;
   /** Of such a message: how it reaches the model. */
   delivery?: Delivery;
+  /** Of a message that the session can go back to: as it was sent. */
+  message?: { message_id: string; text: string; attachments?: readonly Attachment[] };
 }
 
 export interface LaneView {
@@ -160,6 +165,18 @@ export interface Model {
   /** Whether the first approval's text replaces the transcript. */
   approval_shown: boolean;
   scroll?: Anchor;
+  /** What completes the word before the cursor. */
+  menu?: Menu;
+  /** Where the word begins whose menu was closed. */
+  menu_closed?: number;
+  /** The list that takes the place of the conversation. */
+  picker?: Picker;
+  /** What is typed where nobody is to see it. */
+  secret?: Secret;
+  /** A page that takes the place of the transcript. */
+  page?: { title: string; entry: Entry };
+  /** Whether the last key was an Esc that did nothing. */
+  escaped: boolean;
   /** Whether calls show all of their output. */
   expanded: boolean;
   help: boolean;
@@ -205,6 +222,12 @@ export function emptyModel(session_id: string): Model {
     lane_shown: undefined,
     approval_shown: false,
     scroll: undefined,
+    menu: undefined,
+    menu_closed: undefined,
+    picker: undefined,
+    secret: undefined,
+    page: undefined,
+    escaped: false,
     expanded: false,
     help: false,
     help_row: 0,
@@ -221,6 +244,7 @@ export function shownLane({ lanes, lane_shown }: Model): LaneView | undefined {
 
 /** The entries in the transcript's window. */
 export function shownEntries(model: Model): readonly Entry[] {
+  if (model.page !== undefined) return [model.page.entry];
   const [approval] = model.approvals;
   if (model.approval_shown && approval !== undefined) return [approval.about];
   const lane = shownLane(model);

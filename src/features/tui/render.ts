@@ -4,6 +4,8 @@ import { titleOf } from "./approvals.ts";
 import { arrange, type Arrangement, type Size } from "./arrange.ts";
 import { helpRows } from "./help.ts";
 import type { Layouts } from "./layout.ts";
+import { menuRows } from "./menu.ts";
+import { pickerRows } from "./picker_rows.ts";
 import { type LaneView, type Model, shownLane } from "./model.ts";
 import { type Window, windowOf } from "./scroll.ts";
 import { statusLine } from "./status.ts";
@@ -19,7 +21,7 @@ export interface Screen {
 /** Whether the whole question is on the screen, or its end in the full view. */
 export function showsQuestion(model: Model, size: Size, layouts: Layouts): boolean {
   const [approval] = model.approvals;
-  if (approval === undefined || model.help) return false;
+  if (approval === undefined || model.help || model.picker !== undefined) return false;
   // With the answers that are there once it counts as read.
   const read = { ...model, approvals: [{ ...approval, read: true }, ...model.approvals.slice(1)] };
   const { approval: rows, view } = arrange(read, size, layouts);
@@ -29,6 +31,7 @@ export function showsQuestion(model: Model, size: Size, layouts: Layouts): boole
 
 /** Draws the whole screen. */
 export function render(model: Model, size: Size, layouts: Layouts): Screen {
+  if (model.picker !== undefined) return renderPicker(model, size);
   const parts = arrange(model, size, layouts);
   const window = model.help ? helpWindow(model, parts) : windowOf(model, parts.view);
   const blank = Math.max(parts.view.height - window.rows.length, 0);
@@ -40,6 +43,7 @@ export function render(model: Model, size: Size, layouts: Layouts): Screen {
     ...planLines(model, parts),
     ...approvalLines(model, parts),
     ...laneLines(model, parts),
+    ...menuRows(model, size.cols, parts.menu),
   ];
   const { input } = parts;
   const lines = [...upper, ...input.rows, ...parts.status > 0 ? [statusLine(model, size.cols)] : []]
@@ -50,6 +54,13 @@ export function render(model: Model, size: Size, layouts: Layouts): Screen {
     lines,
     cursor: { row: Math.min(upper.length + input.row, size.rows - 1), col: input.col },
   };
+}
+
+function renderPicker(model: Model, size: Size): Screen {
+  const { cols } = size;
+  const status = size.rows > 2 ? [statusLine(model, cols)] : [];
+  const { rows, cursor } = pickerRows(model, { cols, rows: size.rows - status.length });
+  return { lines: [...rows, ...status].map((it) => cutLine(it, cols)), cursor };
 }
 
 function helpWindow(model: Model, { view: { cols, height } }: Arrangement): Window {
@@ -67,6 +78,8 @@ function titleLines(model: Model, parts: Arrangement): Line[] {
   const lane = shownLane(model);
   const text = model.help
     ? "help · Up, Down, PgDn scroll · another key closes"
+    : model.page !== undefined
+    ? `${model.page.title} · Esc goes back`
     : model.approval_shown
     ? "full request · v closes it"
     : `Esc goes back · lane ${lane?.status} · ${lane?.label}`;

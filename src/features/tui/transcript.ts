@@ -183,6 +183,10 @@ function confirmMessage(model: Model, item: UserItem): Entry {
     : model.entries.find((entry) => entry.client_message_id === client_message_id);
   const entry = waiting ?? addMessage(model, text, { attachments });
   entry.client_message_id = undefined;
+  const { message_id } = item;
+  if (message_id !== undefined) {
+    entry.message = { message_id, text, ...attachments && { attachments } };
+  }
   setWaits(entry, item);
   return entry;
 }

@@ -8,19 +8,24 @@ import { typedAgain, type Withdrawn } from "../chat_commands/stop_turn.ts";
 import { SvcError } from "../../protocol/errors.ts";
 import { arrange, type Size } from "./arrange.ts";
 import { addApproval, applyToApprovals } from "./approvals.ts";
-import { addEntry } from "./entries.ts";
+import type { Token } from "../../base/mention.ts";
+import type { Suggestion } from "../chat_commands/suggestions.ts";
+import { addEntry, newEntry } from "./entries.ts";
 import { introduction } from "./introduction.ts";
 import { clear, insert } from "./input.ts";
 import type { Key } from "./keys.ts";
 import { applyToLanes, laneView, loadBefore } from "./lanes.ts";
 import { type LayMarkdown, Layouts } from "./layout.ts";
-import { emptyModel, type Model } from "./model.ts";
+import { type ApprovalView, emptyModel, type Model } from "./model.ts";
+import { takeSuggestions } from "./menu.ts";
+import { type Choice, type Picker } from "./picker.ts";
+import { previewEffects } from "./picker_keys.ts";
 import { outline } from "./outline.ts";
 import type { Effect } from "./effect.ts";
 import { press, showLane } from "./keymap.ts";
 import { render, type Screen, showsQuestion } from "./render.ts";
 import { applyToSession } from "./session_events.ts";
-import { clean, cleanLine, lineText } from "./text.ts";
+import { clean, cleanLine, lineText, type Style } from "./text.ts";
 import type { snapshotSchema } from "./schemas.ts";
 import { setPlan, Transcript } from "./transcript.ts";
 
@@ -91,7 +96,7 @@ export class Tui {
   /** Starts again from the daemon's data; a message being typed and unconfirmed ones stay. */
   load(detail: SessionDetail, { events, seq }: History): void {
     const { model } = this;
-    const { input, outbox } = model;
+    const { input, outbox, picker, secret, menu, menu_closed } = model;
     Object.assign(model, emptyModel(model.session.id), {
       next_entry: model.next_entry,
       link: model.link,
@@ -100,6 +105,10 @@ export class Tui {
       cut: (events[0]?.seq ?? 1) > 1,
       input,
       outbox,
+      picker,
+      secret,
+      menu,
+      menu_closed,
     });
     Object.assign(model.session, {
       workdir: cleanLine(detail.workdir),
@@ -212,6 +221,28 @@ export class Tui {
     return waiting.text;
   }
 
+  /** Takes what completes a word. */
+  suggest(token: Token, options: readonly Suggestion[]): void {
+    takeSuggestions(this.model, token, options);
+  }
+
+  /** Takes the entries of a picker, unless it is closed by now. @returns what it shows beside them */
+  fillPicker(picker: Picker, choices: readonly Choice[]): Effect[] {
+    if (this.model.picker !== picker) return [];
+    const at = Math.max(choices.findIndex(({ current }) => current), 0);
+    Object.assign(picker, { choices, at, loading: false });
+    return previewEffects(this.model);
+  }
+
+  /** Shows lines in place of the transcript. */
+  showPage(title: string, lines: readonly string[]): void {
+    const entry = newEntry(this.model, "approval", lines.join("\n"));
+    entry.styles = lines.map((text) => patchStyle(text));
+    this.model.page = { title, entry };
+    this.model.scroll = { entry: entry.id, row: 0 };
+    this.model.focus = "input";
+  }
+
   /** The question was visible long enough to be answered. */
   arm(): void {
     const [approval] = this.model.approvals;
@@ -239,6 +270,11 @@ export class Tui {
     addEntry(this.model, "problem", clean(this.#named(message)));
   }
 
+  /** The question that is on the screen, if one is. */
+  get shownQuestion(): ApprovalView | undefined {
+    return this.model.picker === undefined ? this.model.approvals[0] : undefined;
+  }
+
   /** Draws the screen. A question that is all on it counts as read. */
   screen(): Screen {
     const [approval] = this.model.approvals;
@@ -254,4 +290,10 @@ export class Tui {
     const view = this.screen().lines.map((it) => lineText(it).trimEnd()).join("\n");
     return { view, tree: outline(this.model, this.#size, this.#layouts), focus, seq };
   }
+}
+
+/** How a line of a patch looks. */
+function patchStyle(text: string): Style {
+  if (/^(diff|index|---|\+\+\+|@@)/.test(text)) return "dim";
+  return text.startsWith("+") ? "green" : text.startsWith("-") ? "red" : "plain";
 }

@@ -2,10 +2,11 @@
 import { type Signal, useSignal } from "@preact/signals";
 import type { RefObject } from "preact";
 import { useRef } from "preact/hooks";
+import { type Token, tokenAt } from "../../../src/base/mention.ts";
+import type { Suggestion } from "../../../src/features/chat_commands/suggestions.ts";
+import type { CallVerb } from "../../../src/features/verb_types.ts";
 import { useApp } from "../app.ts";
 import { moved } from "../ui/option_list.tsx";
-import type { Suggestion } from "./suggest.ts";
-import { type Token, tokenAt } from "./token.ts";
 
 interface Menu {
   token: Token;
@@ -52,7 +53,8 @@ export function useSuggestions(
       if (token.kind === "file") await new Promise((done) => setTimeout(done, FILES_AFTER_MS));
       await asking.current;
       if (mine !== asked.current) return;
-      const answer = suggestionsFor(app.client, session_id, token);
+      const ask: CallVerb = (name, params) => app.client.ask(name, params);
+      const answer = suggestionsFor(ask, session_id, token);
       asking.current = answer.catch(() => {});
       const options = await answer;
       if (mine !== asked.current) return;

@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { mentionOf, tokenAt } from "./token.ts";
+import { mentionOf, tokenAt } from "./mention.ts";
 
 Deno.test("a file is named after an @ that begins a word", () => {
   const query = (text: string) => tokenAt(text, text.length)?.query;

@@ -1,4 +1,4 @@
-/** The word before the cursor that a menu completes. */
+/** The word before the cursor that a menu completes. Must import nothing: the web app uses it. */
 
 export interface Token {
   kind: "file" | "command";
@@ -12,14 +12,18 @@ export interface Token {
 /** A word of `@` and a path; not within another word, as in an address of mail. */
 const FILE = /(?:^|[\s("'`[{])@(?:"([^"\n]*)|([^\s"@<>]*))$/;
 
+/** A longer word is completed by nobody. */
+const NEAR = 1_000;
+
 /** Returns the word that is being written: a command at the beginning of a message, or a file. */
 export function tokenAt(text: string, end: number): Token | undefined {
-  const before = text.slice(0, end);
-  const [command] = /^\/[^\s/]*$/.exec(before) ?? [];
+  const from = Math.max(end - NEAR, 0);
+  const before = text.slice(from, end);
+  const [command] = from > 0 ? [] : /^\/[^\s/]*$/.exec(before) ?? [];
   if (command !== undefined) return { kind: "command", start: 0, end, query: command.slice(1) };
   const found = FILE.exec(before);
   if (found === null) return undefined;
-  const start = found.index + found[0].indexOf("@");
+  const start = from + found.index + found[0].indexOf("@");
   return { kind: "file", start, end, query: found[1] ?? found[2] };
 }
 

@@ -1,0 +1,90 @@
+/** Draws the picker: a line to type in, the entries that fit, and what is known of the chosen one. */
+import type { Size } from "./arrange.ts";
+import type { Model } from "./model.ts";
+import { chosenOf, fittingChoices, type Picker } from "./picker.ts";
+import { cut, type Line, line, width, wrap } from "./text.ts";
+
+/** A lower screen shows no preview. */
+const PREVIEW_ROWS = 16;
+/** A narrower screen shows no details. */
+const DETAIL_COLS = 30;
+const PROMPT = "› ";
+
+/** The rows of a picker, all that the screen has but for its status, and the cursor's place. */
+export function pickerRows(
+  { picker }: Model,
+  { cols, rows }: Size,
+): { rows: Line[]; cursor: { row: number; col: number } } {
+  const shown = picker!;
+  const height = Math.max(rows, 1);
+  const title = line(titleOf(shown, cols), "dim");
+  const query = line(`${PROMPT}${tail(shown.query, cols - width(PROMPT) - 1)}`);
+  const head = height > 2 ? [title, query] : [query];
+  const below = height >= PREVIEW_ROWS ? previewRows(shown, cols, Math.floor(height / 3)) : [];
+  const room = Math.max(height - head.length - below.length, 0);
+  const list = listRows(shown, cols, room);
+  const blank = Array<Line>(Math.max(room - list.length, 0)).fill([]);
+  return {
+    rows: [...head, ...list, ...blank, ...below],
+    cursor: { row: head.length - 1, col: Math.min(width(query[0].text), cols - 1) },
+  };
+}
+
+function titleOf(picker: Picker, cols: number): string {
+  const { title, choices, loading, asked, query } = picker;
+  const keys = asked === undefined ? "Enter chooses, Esc closes" : "Enter saves, Esc closes";
+  const count = loading || asked !== undefined
+    ? ""
+    : query === ""
+    ? ` · ${choices.length}`
+    : ` · ${fittingChoices(picker).length} of ${choices.length}`;
+  const text = `── ${title}${count} · ${keys} `;
+  const short = width(text) <= cols ? text : `── ${title}${count} `;
+  return cut(short + "─".repeat(Math.max(cols - width(short), 0)), cols);
+}
+
+/** The end of what is typed, as far as it fits. */
+function tail(text: string, cols: number): string {
+  let shown = text;
+  while (shown !== "" && width(shown) > Math.max(cols, 1)) shown = shown.slice(1);
+  return shown;
+}
+
+function listRows(picker: Picker, cols: number, room: number): Line[] {
+  const { loading, problem, asked, at } = picker;
+  if (problem !== undefined) return wrap(problem, cols).slice(0, room).map((it) => line(it, "red"));
+  if (loading) return [line("  …", "dim")];
+  if (asked !== undefined) {
+    return asked.secret ? [line("  It is tested first, and shown nowhere.", "dim")] : [];
+  }
+  const fitting = fittingChoices(picker);
+  if (fitting.length === 0) {
+    return [line(picker.choices.length === 0 ? "  there is none" : "  nothing fits", "dim")];
+  }
+  const first = Math.min(Math.max(at - room + 1, 0), Math.max(fitting.length - room, 0));
+  const shown = fitting.slice(first, first + room);
+  const widest = Math.max(...shown.map(({ label }) => width(label)));
+  const column = Math.min(widest, Math.max(Math.floor(cols / 2), cols - DETAIL_COLS * 2));
+  return shown.map(({ label, detail }, n) => {
+    const here = first + n === at;
+    const has_detail = detail !== undefined && cols >= DETAIL_COLS;
+    const name = cut(label, has_detail ? column : Math.max(cols - 2, 1));
+    const pad = " ".repeat(Math.max(column - width(name), 0) + 2);
+    return [
+      { text: here ? "▸ " : "  ", style: here ? "bold" : "dim" },
+      { text: name, style: here ? "bold" : "plain" },
+      { text: has_detail ? pad + detail : "", style: "dim" },
+    ];
+  });
+}
+
+function previewRows(picker: Picker, cols: number, height: number): Line[] {
+  const { preview } = picker;
+  if (preview === undefined || chosenOf(picker)?.session_id !== preview.of) return [];
+  const rows = preview.lines.flatMap((text) => wrap(text, cols).slice(0, 3));
+  if (rows.length === 0) return [];
+  return [
+    line("─".repeat(cols), "dim"),
+    ...rows.slice(-(height - 1)).map((text) => line(text, text.startsWith("›") ? "plain" : "dim")),
+  ];
+}

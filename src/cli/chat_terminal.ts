@@ -4,16 +4,17 @@ import type { RpcClient } from "../client/rpc.ts";
 import type { Args } from "../features/verb_types.ts";
 import type { HomePaths } from "../os/paths.ts";
 import { SvcError, toSvcError } from "../protocol/errors.ts";
+import { sessionDirs } from "../os/session_dirs.ts";
 import { within } from "../base/within.ts";
-import { DEFAULT_SIZE } from "../features/tui/arrange.ts";
 import { type Link, TuiClient } from "../features/tui/client.ts";
 import type { SentRequest } from "../features/tui/host.ts";
+import type { Key } from "../features/tui/keys.ts";
+import type { Point } from "../features/tui/point.ts";
 import { answerRequest } from "../features/tui/requests.ts";
 import { Tui } from "../features/tui/tui.ts";
-import { painter as styles, wantsColour } from "./chat_render.ts";
-import { Terminal } from "./terminal.ts";
-import { Arming, MemoryAtRest } from "./terminal_timers.ts";
-import { Painter } from "./terminal_painter.ts";
+import { wantsColour } from "./chat_render.ts";
+import { ChatScreen, type Left } from "./chat_screen.ts";
+import { Arming } from "./terminal_timers.ts";
 import { named, ownName } from "./own_name.ts";
 
 export interface TerminalChatOptions {
@@ -29,76 +30,122 @@ export async function converseInTerminal(
   first: RpcClient,
   { session_id, paths }: TerminalChatOptions,
 ): Promise<number> {
-  const left = Promise.withResolvers<number>();
-  const tui = new Tui(session_id, DEFAULT_SIZE, () => crypto.randomUUID(), named);
-  const answering = new Set<Promise<void>>();
-  const arming = new Arming(() => {
-    tui.arm();
-    painter.request();
-  });
-  const memory = new MemoryAtRest();
+  const screen = new ChatScreen();
+  let rpc = first;
+  let shown = session_id;
+  let chat: TerminalChat;
+  let end: Left;
+  try {
+    for (;;) {
+      chat = new TerminalChat(screen, rpc, { session_id: shown, paths });
+      end = await chat.talk();
+      await chat.close();
+      if (end.session_id === undefined) break;
+      shown = end.session_id;
+      rpc = await connectOrStart(paths, () => {});
+    }
+  } finally {
+    await screen.close();
+  }
+  if (end.code === 0 && chat.tui.model.session.state !== "ended") {
+    console.log(`The session continues. To return: ${ownName()} chat --session ${shown}`);
+  }
+  return end.code;
+}
 
-  const client = new TuiClient(tui, {
-    onChange: () => painter.request(),
-    onOwn(effect) {
-      if (effect === "quit") left.resolve(0);
-      else if (effect === "redraw") painter.forget();
-      else terminal.suspend();
-    },
-    async onExport(command, call) {
-      const { runExport } = await import("./session_file.ts");
-      return await runExport(command, session_id, call);
-    },
-  });
-  const terminal: Terminal = new Terminal({
-    onKey: (key) => void client.perform(tui.press(key)),
-    onRedraw: () => painter.forget(),
-    onLeave: left.resolve,
-  });
-  const painter: Painter = new Painter({
-    draw() {
-      tui.size = terminal.size();
-      return tui.screen();
-    },
-    write: (text) => terminal.write(text),
-    paint: styles(wantsColour(Deno.stdout)),
-    onPainted() {
-      arming.seen(tui.shownQuestion);
-      memory.used();
-    },
-  });
-  // Without colours Markdown stays as it was written: its marks say what it means.
-  if (wantsColour(Deno.stdout)) {
-    void import("../features/tui/markdown_rows.ts").then(({ layMarkdown }) => {
-      tui.useMarkdown(layMarkdown);
+/** A session in the terminal. */
+class TerminalChat {
+  readonly tui: Tui;
+  readonly #screen: ChatScreen;
+  readonly #client: TuiClient;
+  readonly #arming: Arming;
+  readonly #paths: HomePaths;
+  readonly #answering = new Set<Promise<void>>();
+  /** Another session is to be shown. */
+  readonly #other = Promise.withResolvers<Left>();
+  #rpc: RpcClient;
+  #was: { turn: boolean; asks: boolean } = { turn: false, asks: false };
+
+  constructor(screen: ChatScreen, rpc: RpcClient, { session_id, paths }: TerminalChatOptions) {
+    this.#screen = screen;
+    this.#rpc = rpc;
+    this.#paths = paths;
+    const { left, painter, terminal } = screen;
+    const tui = this.tui = new Tui(
+      session_id,
+      terminal.size(),
+      () => crypto.randomUUID(),
+      named,
+    );
+    this.#arming = new Arming(() => {
+      tui.arm();
       painter.request();
     });
+    this.#client = new TuiClient(tui, {
+      onChange: () => painter.request(),
+      onOwn(effect) {
+        if (effect === "quit") left.resolve({ code: 0 });
+        else if (effect === "redraw") painter.forget();
+        else terminal.suspend();
+      },
+      onOpen: (session_id) => this.#other.resolve({ code: 0, session_id }),
+      async onBrowse(url) {
+        const { openInBrowser } = await import("../os/open_url.ts");
+        return await openInBrowser(url, sessionDirs(paths.index));
+      },
+      async onExport(command, call) {
+        const { runExport } = await import("./session_file.ts");
+        return await runExport(command, session_id, call);
+      },
+    });
+    // Without colours Markdown stays as it was written: its marks say what it means.
+    if (wantsColour(Deno.stdout)) {
+      void import("../features/tui/markdown_rows.ts").then(({ layMarkdown }) => {
+        tui.useMarkdown(layMarkdown);
+        painter.request();
+      });
+    }
+    screen.chat = this;
   }
 
-  let rpc = first;
-  const talk = async (): Promise<never> => {
+  /** Follows the session, and after a restart of the daemon the new one, until the person leaves. */
+  async talk(): Promise<Left> {
+    return await Promise.race([this.#screen.left.promise, this.#other.promise, this.#follow()]);
+  }
+
+  press(key: Key): void {
+    void this.#client.perform(this.tui.press(key));
+  }
+
+  point(at: Point): void {
+    void this.#client.perform(this.tui.point(at));
+  }
+
+  /** A frame is on the screen. */
+  painted(): void {
+    const { tui } = this;
+    this.#arming.seen(tui.shownQuestion);
+    const now = { turn: tui.model.session.turn, asks: tui.model.approvals.length > 0 };
+    const title = tui.model.session.title;
+    if (now.asks && !this.#was.asks) this.#screen.tell(`${title}: a question waits for you`);
+    else if (this.#was.turn && !now.turn) this.#screen.tell(`${title}: the turn has ended`);
+    this.#was = now;
+  }
+
+  async close(): Promise<void> {
+    this.#arming.close();
+    await within(Promise.all(this.#answering), LAST_MS);
+    this.#rpc.close();
+  }
+
+  async #follow(): Promise<never> {
     for (;;) {
-      await openOver(rpc, client, answering);
-      await rpc.closed;
-      client.close();
-      rpc = await reconnect(paths, tui);
+      await openOver(this.#rpc, this.#client, this.#answering);
+      await this.#rpc.closed;
+      this.#client.close();
+      this.#rpc = await reconnect(this.#paths, this.tui);
     }
-  };
-  let code: number;
-  try {
-    code = await Promise.race([left.promise, talk()]);
-  } finally {
-    arming.close();
-    memory.close();
-    painter.close();
-    await within(Promise.all(answering), LAST_MS);
-    await terminal.close();
-    rpc.close();
   }
-  if (code === 0 && tui.model.session.state !== "ended") {
-    console.log(`The session continues. To return: ${ownName()} chat --session ${session_id}`);
-  }
-  return code;
 }
 
 /** Catches up over a connection and answers the tui verbs there, until it breaks. */

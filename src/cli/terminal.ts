@@ -1,12 +1,11 @@
 /** The terminal as a screen: raw input, an own buffer, and its restoration on every way out. */
 import { within } from "../base/within.ts";
 import { writeAllSync } from "../base/write_all.ts";
-import type { Key } from "../features/tui/keys.ts";
 import { DEFAULT_SIZE, type Size } from "../features/tui/arrange.ts";
-import { KeyDecoder } from "./terminal_keys.ts";
+import { KeyDecoder, type TerminalInput } from "./terminal_keys.ts";
 
 export interface TerminalEvents {
-  onKey(key: Key): void;
+  onInput(input: TerminalInput): void;
   /** The size changed, or the screen was cleared. */
   onRedraw(): void;
   /** A signal or the end of the input: the program must end with this code. */
@@ -17,6 +16,15 @@ export interface TerminalEvents {
 const ENTER = "\x1b[?1049h\x1b[?2004h\x1b[?7l\x1b[2J\x1b[H";
 /** Undoes it, and what a frame may have begun: synchronized update, a style, a hidden cursor. */
 const LEAVE = "\x1b[?2026l\x1b[0m\x1b[?7h\x1b[?2004l\x1b[?25h\x1b[?1049l";
+/**
+ * Keys that are told apart: kitty's protocol with the Latin key of each, else xterm's. The title is
+ * kept, and the window tells when it gets the focus.
+ */
+const ENTER_MORE = "\x1b[>4;1m\x1b[>5u\x1b[?1004h\x1b[22;2t";
+const LEAVE_MORE = "\x1b[23;2t\x1b[?1004l\x1b[<u\x1b[>4m";
+/** Presses, drags and the wheel, with places beyond column 223. */
+const MOUSE_ON = "\x1b[?1002h\x1b[?1006h";
+const MOUSE_OFF = "\x1b[?1006l\x1b[?1002l";
 /** A lone Esc is the key if nothing follows in this time. */
 const ESCAPE_MS = 50;
 /** Signals that end the program, with their numbers: it exits with 128 plus the number. */
@@ -31,8 +39,19 @@ const HANGUP = SIGNAL_BASE + 1;
 /** How long to wait for a terminal to take pending output. */
 const SETTLE_MS = 1_000;
 
+/** Terminals that would show part of what they do not know. */
+const OLD = /^(linux|vt\d|ansi|cons)/;
+
+export interface TerminalOptions {
+  /** What TERM says. */
+  term: string;
+  /** Whether clicks and the wheel come here; otherwise the terminal selects text itself. */
+  mouse: boolean;
+}
+
 export class Terminal {
   readonly #events: TerminalEvents;
+  readonly #options: TerminalOptions;
   readonly #listeners: [Deno.Signal, () => void][] = [];
   readonly #restore = () => this.#leave();
   #entered = false;
@@ -41,8 +60,9 @@ export class Terminal {
   #writing: Promise<void> = Promise.resolve();
 
   /** Takes the terminal over; {@linkcode close} gives it back. */
-  constructor(events: TerminalEvents) {
+  constructor(events: TerminalEvents, options: TerminalOptions) {
     this.#events = events;
+    this.#options = options;
     if (Deno.build.os !== "windows") this.#listen();
     // An uncaught error, and Deno.exit from anywhere.
     for (const type of ["error", "unhandledrejection", "unload"]) {
@@ -64,6 +84,13 @@ export class Terminal {
   /** Writes unless closed. Resolves when the terminal has taken all, or is gone. */
   async write(text: string): Promise<void> {
     await (this.#writing = this.#write(text));
+  }
+
+  /** Has clicks and the wheel come here, or not. */
+  set mouse(mouse: boolean) {
+    if (mouse === this.#options.mouse) return;
+    this.#options.mouse = mouse;
+    if (this.#entered) void this.write(mouse ? MOUSE_ON : MOUSE_OFF);
   }
 
   /** Stops the whole job as Ctrl-Z does, until the shell continues it. */
@@ -104,10 +131,14 @@ export class Terminal {
     this.#listeners.push([signal, listener]);
   }
 
+  get #knowsMore(): boolean {
+    return !OLD.test(this.#options.term);
+  }
+
   #enter(): void {
     if (this.#entered || this.#closed) return;
     Deno.stdin.setRaw(true);
-    writeNow(ENTER);
+    writeNow(`${ENTER}${this.#knowsMore ? ENTER_MORE : ""}${this.#options.mouse ? MOUSE_ON : ""}`);
     this.#entered = true;
   }
 
@@ -115,7 +146,8 @@ export class Terminal {
     if (!this.#entered) return;
     this.#entered = false;
     try {
-      writeNow(LEAVE);
+      const more = this.#knowsMore ? LEAVE_MORE : "";
+      writeNow(`${this.#options.mouse ? MOUSE_OFF : ""}${more}${LEAVE}`);
       Deno.stdin.setRaw(false);
     } catch {
       // The terminal is gone.
@@ -156,8 +188,8 @@ export class Terminal {
     if (!this.#closed) this.#events.onLeave(HANGUP);
   }
 
-  #take(keys: readonly Key[]): void {
-    if (!this.#closed) { for (const key of keys) this.#events.onKey(key); }
+  #take(inputs: readonly TerminalInput[]): void {
+    if (!this.#closed) { for (const input of inputs) this.#events.onInput(input); }
   }
 }
 

@@ -1,6 +1,7 @@
-/** Paints screens on a terminal: only changed rows, at most ten times a second. */
+/** Paints screens on a terminal: only changed rows, at most ten times a second, keys at once. */
 import type { Screen } from "../features/tui/render.ts";
-import type { Line } from "../features/tui/text.ts";
+import { type Line, lineText } from "../features/tui/text.ts";
+import { type Selected, selectedIn, selectedText } from "./terminal_selection.ts";
 import type { Paint } from "./chat_render.ts";
 
 export interface PainterParts {
@@ -13,6 +14,8 @@ export interface PainterParts {
 
 /** From the start of one frame to the next. */
 const FRAME_MS = 100;
+/** The same after a key. */
+const KEY_FRAME_MS = 8;
 const BEGIN = "\x1b[?2026h\x1b[?25l";
 const END = "\x1b[?2026l";
 const SHOW_CURSOR = "\x1b[?25h";
@@ -26,10 +29,15 @@ export class Painter {
   #shown: string[] | undefined;
   #cursor = "";
   #wanted = false;
+  /** Whether a key waits to be shown. */
+  #urgent = false;
   #last_at = -Infinity;
   #timer: number | undefined;
   #painting: Promise<void> | undefined;
   #closed = false;
+  /** The screen that was drawn last; it stays while something of it is selected. */
+  #screen: Screen = { lines: [] };
+  #selected: Selected | undefined;
 
   constructor(parts: PainterParts) {
     this.#parts = parts;
@@ -38,8 +46,20 @@ export class Painter {
   /** Paints soon. */
   request(): void {
     this.#wanted = true;
-    if (this.#timer !== undefined || this.#painting !== undefined || this.#closed) return;
-    const wait_ms = Math.max(this.#last_at + FRAME_MS - performance.now(), 0);
+    if (this.#timer === undefined) this.#after(this.#urgent ? KEY_FRAME_MS : FRAME_MS);
+  }
+
+  /** Paints what a key has changed: a person waits for it. */
+  hurry(): void {
+    this.#wanted = this.#urgent = true;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#after(KEY_FRAME_MS);
+  }
+
+  #after(frame_ms: number): void {
+    if (this.#painting !== undefined || this.#closed) return;
+    const wait_ms = Math.max(this.#last_at + frame_ms - performance.now(), 0);
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
       this.#painting = this.#frame().finally(() => {
@@ -55,22 +75,38 @@ export class Painter {
     this.request();
   }
 
+  /** Marks a part of the screen, which then stays as it is; undefined ends that. */
+  set selected(selected: Selected | undefined) {
+    this.#selected = selected;
+    this.request();
+  }
+
+  /** The text that is marked. */
+  get selectedText(): string {
+    if (this.#selected === undefined) return "";
+    return selectedText(this.#screen.lines.map((it) => lineText(it)), this.#selected);
+  }
+
   close(): void {
     this.#closed = true;
     clearTimeout(this.#timer);
   }
 
   async #frame(): Promise<void> {
-    this.#wanted = false;
+    this.#wanted = this.#urgent = false;
     this.#last_at = performance.now();
-    const text = this.#changes(this.#parts.draw());
+    if (this.#selected === undefined) this.#screen = this.#parts.draw();
+    const text = this.#changes(this.#screen);
     if (text !== "") await this.#parts.write(text);
     this.#parts.onPainted();
   }
 
   /** Returns the output that updates the terminal. */
   #changes({ lines, cursor }: Screen): string {
-    const rows = lines.map((line) => encode(line, this.#parts.paint));
+    const rows = lines.map((line, row) => {
+      const marked = this.#selected && selectedIn(line, row, this.#selected);
+      return marked ?? encode(line, this.#parts.paint);
+    });
     const known = this.#shown;
     const out: string[] = known === undefined ? [CLEAR] : [];
     for (const [index, row] of rows.entries()) {

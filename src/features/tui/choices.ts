@@ -184,7 +184,7 @@ export async function undoChoices(
     return {
       label: WHAT[what],
       detail,
-      does: { effects: [{ type: "rewind", ...message, what, force }] },
+      does: { effects: [{ ...message, type: "rewind", what, force }] },
     };
   }
 }

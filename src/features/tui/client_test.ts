@@ -32,6 +32,7 @@ class FakeLink implements Link {
     }
     if (method !== "session.get") return {};
     return {
+      title: "a title",
       workdir: "/work",
       model: "local/model",
       approval: "ask",
@@ -69,7 +70,7 @@ Deno.test("a line that changes a setting is carried out, and says what no event 
   const bench = await opened();
   bench.link.calls.length = 0;
   await send(bench, "/rename a new title");
-  await send(bench, "/approval");
+  await send(bench, "/rename");
   await send(bench, "/modelling is fun");
   const calls = bench.link.calls.slice(0, 3);
   assertEquals(calls.map(([method, params]) => [method, params.title]), [
@@ -78,7 +79,7 @@ Deno.test("a line that changes a setting is carried out, and says what no event 
     ["commands.expand", undefined],
   ]);
   const notes = bench.tui.model.entries.filter(({ kind }) => kind === "note");
-  assertEquals(notes.at(-1)?.lines[0], "approval: ask");
+  assertEquals(notes.at(-1)?.lines[0], "title: a title");
 });
 
 Deno.test("the first link loads the conversation, the next goes on after the last event", async () => {

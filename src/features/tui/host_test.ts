@@ -5,7 +5,7 @@ import { type SentRequest, TuiHost } from "./host.ts";
 
 const ANSWERS: Record<string, unknown> = {
   "session.get": {
-    workdir: "/work",
+    title: "a title", workdir: "/work",
     model: "local/model",
     approval: "ask",
     state: "running",

@@ -7,6 +7,7 @@ import { type SessionDetail, Tui } from "./tui.ts";
 
 const ID = "sess_00000000000000000000000000";
 const DETAIL: SessionDetail = {
+  title: "a title",
   workdir: "/work/project",
   model: "local/model",
   approval: "ask",

@@ -114,13 +114,18 @@ function complete({ input }: Model, { token }: Menu, insert: string): void {
   replaceWord(input, token.start, text);
 }
 
+/** Index of the first entry of a list that is shown, so that the one at `at` is. */
+export function firstShown(at: number, shown: number, length: number): number {
+  return Math.min(Math.max(at - shown + 1, 0), Math.max(length - shown, 0));
+}
+
 /** The rows of the menu. @param height as many as fit */
 export function menuRows(model: Model, cols: number, height: number): Line[] {
   const menu = openMenu(model);
   if (menu === undefined) return [];
   const { options, at } = menu;
   const shown = height;
-  const first = Math.min(Math.max(at - shown + 1, 0), Math.max(options.length - shown, 0));
+  const first = firstShown(at, shown, options.length);
   const visible = options.slice(first, first + shown);
   const labels = visible.map(({ label, hint }) => hint === undefined ? label : `${label} ${hint}`);
   const column = Math.min(Math.max(...labels.map((it) => width(it)), 0), Math.floor(cols / 2));

@@ -120,6 +120,7 @@ export interface Input {
 
 export interface SessionView {
   id: string;
+  title: string;
   workdir: string;
   model: string;
   approval: string;
@@ -195,6 +196,7 @@ export function emptyModel(session_id: string): Model {
   return {
     session: {
       id: session_id,
+      title: "",
       workdir: "",
       model: "",
       approval: "",

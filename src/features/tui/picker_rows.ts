@@ -1,5 +1,6 @@
 /** Draws the picker: a line to type in, the entries that fit, and what is known of the chosen one. */
 import type { Size } from "./arrange.ts";
+import { firstShown } from "./menu.ts";
 import type { Model } from "./model.ts";
 import { chosenOf, fittingChoices, type Picker } from "./picker.ts";
 import { cut, type Line, line, width, wrap } from "./text.ts";
@@ -16,18 +17,35 @@ export function pickerRows(
   { cols, rows }: Size,
 ): { rows: Line[]; cursor: { row: number; col: number } } {
   const shown = picker!;
-  const height = Math.max(rows, 1);
   const title = line(titleOf(shown, cols), "dim");
   const query = line(`${PROMPT}${tail(shown.query, cols - width(PROMPT) - 1)}`);
-  const head = height > 2 ? [title, query] : [query];
-  const below = height >= PREVIEW_ROWS ? previewRows(shown, cols, Math.floor(height / 3)) : [];
-  const room = Math.max(height - head.length - below.length, 0);
+  const parts = partsOf(shown, { cols, rows });
+  const { below, room } = parts;
+  const head = parts.head > 1 ? [title, query] : [query];
   const list = listRows(shown, cols, room);
   const blank = Array<Line>(Math.max(room - list.length, 0)).fill([]);
   return {
     rows: [...head, ...list, ...blank, ...below],
     cursor: { row: head.length - 1, col: Math.min(width(query[0].text), cols - 1) },
   };
+}
+
+/** Index of the entry in a row of the screen, if one is there. */
+export function pickerEntryAt(model: Model, size: Size, row: number): number | undefined {
+  const picker = model.picker!;
+  const rows = size.rows - (size.rows > 2 ? 1 : 0);
+  const { head, room } = partsOf(picker, { ...size, rows });
+  const { length } = fittingChoices(picker);
+  const at = row - head;
+  if (at < 0 || at >= Math.min(room, length) || picker.loading || picker.asked) return undefined;
+  return firstShown(picker.at, room, length) + at;
+}
+
+function partsOf(picker: Picker, { cols, rows }: Size) {
+  const height = Math.max(rows, 1);
+  const head = height > 2 ? 2 : 1;
+  const below = height >= PREVIEW_ROWS ? previewRows(picker, cols, Math.floor(height / 3)) : [];
+  return { head, below, room: Math.max(height - head - below.length, 0) };
 }
 
 function titleOf(picker: Picker, cols: number): string {
@@ -61,7 +79,7 @@ function listRows(picker: Picker, cols: number, room: number): Line[] {
   if (fitting.length === 0) {
     return [line(picker.choices.length === 0 ? "  there is none" : "  nothing fits", "dim")];
   }
-  const first = Math.min(Math.max(at - room + 1, 0), Math.max(fitting.length - room, 0));
+  const first = firstShown(at, room, fitting.length);
   const shown = fitting.slice(first, first + room);
   const widest = Math.max(...shown.map(({ label }) => width(label)));
   const column = Math.min(widest, Math.max(Math.floor(cols / 2), cols - DETAIL_COLS * 2));

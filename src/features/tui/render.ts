@@ -4,7 +4,7 @@ import { titleOf } from "./approvals.ts";
 import { arrange, type Arrangement, type Size } from "./arrange.ts";
 import { helpRows } from "./help.ts";
 import type { Layouts } from "./layout.ts";
-import { menuRows } from "./menu.ts";
+import { firstShown, menuRows } from "./menu.ts";
 import { pickerRows } from "./picker_rows.ts";
 import { type LaneView, type Model, shownLane } from "./model.ts";
 import { type Window, windowOf } from "./scroll.ts";
@@ -135,7 +135,7 @@ const MARKS: Record<LaneView["status"], [string, Style]> = {
 
 function laneLines(model: Model, { lanes: height }: Arrangement): Line[] {
   const at = model.lanes.findIndex(({ lane_id }) => lane_id === model.lane_at);
-  const first = Math.min(Math.max(at - height + 1, 0), model.lanes.length - height);
+  const first = firstShown(at, height, model.lanes.length);
   return model.lanes.slice(first, first + height).map((lane, index) => {
     const here = model.focus === "lanes" && lane.lane_id === model.lane_at;
     const [mark, style] = MARKS[lane.status];

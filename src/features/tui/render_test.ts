@@ -7,6 +7,7 @@ import { parseKey } from "./keys.ts";
 const ID = "sess_00000000000000000000000000";
 const HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e日本語 👍🏽 " + "wide 日本 ".repeat(30);
 const DETAIL: SessionDetail = {
+  title: "a title",
   workdir: `/work/${HOSTILE}`,
   model: HOSTILE,
   approval: "ask",

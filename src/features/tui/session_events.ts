@@ -7,15 +7,20 @@ import { cleanLine } from "./text.ts";
 export function applyToSession({ session, cost_seq }: Model, event: SessionEvent): void {
   switch (event.type) {
     case "session.created":
+      session.title = cleanLine(event.data.title);
       session.workdir = cleanLine(event.data.workdir);
       session.model = cleanLine(event.data.model);
       session.approval = event.data.approval;
+      break;
+    case "session.titled":
+      session.title = cleanLine(event.data.title);
       break;
     case "session.moved":
       session.workdir = cleanLine(event.data.workdir);
       break;
     case "session.configured": {
-      const { model, approval } = event.data;
+      const { model, approval, title } = event.data;
+      if (title !== undefined) session.title = cleanLine(title);
       if (model !== undefined) {
         session.model = cleanLine(model);
         session.context = undefined;

@@ -19,6 +19,7 @@ import { type LayMarkdown, Layouts } from "./layout.ts";
 import { type ApprovalView, emptyModel, type Model } from "./model.ts";
 import { takeSuggestions } from "./menu.ts";
 import { type Choice, type Picker } from "./picker.ts";
+import { point, type Point } from "./point.ts";
 import { previewEffects } from "./picker_keys.ts";
 import { outline } from "./outline.ts";
 import type { Effect } from "./effect.ts";
@@ -32,6 +33,7 @@ import { setPlan, Transcript } from "./transcript.ts";
 /** The shown part of session.get. */
 export type SessionDetail = Pick<
   Result<"session.get">,
+  | "title"
   | "workdir"
   | "model"
   | "approval"
@@ -111,6 +113,7 @@ export class Tui {
       menu_closed,
     });
     Object.assign(model.session, {
+      title: cleanLine(detail.title),
       workdir: cleanLine(detail.workdir),
       model: cleanLine(detail.model),
       approval: detail.approval,
@@ -153,6 +156,14 @@ export class Tui {
   press(key: Key): Effect[] {
     const { view } = arrange(this.model, this.#size, this.#layouts);
     return press(this.model, key, { view, newId: this.#newId });
+  }
+
+  /** Takes a click, or a turn of the wheel. @returns the resulting actions, in order. */
+  point(at: Point): Effect[] {
+    const parts = arrange(this.model, this.#size, this.#layouts);
+    const context = { view: parts.view, newId: this.#newId };
+    const { effects, press: key } = point(this.model, at, parts, context);
+    return key === undefined ? effects : this.press({ type: "character", text: key });
   }
 
   /** Shows a lane. @throws {SvcError} not_found for an unknown id. */

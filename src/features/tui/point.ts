@@ -1,0 +1,87 @@
+/** What the mouse does: it scrolls, and a click is the key for what it hits. */
+import type { Arrangement } from "./arrange.ts";
+import type { Effect } from "./effect.ts";
+import { type PressContext, scroll, showLane } from "./keymap.ts";
+import { firstShown, inMenu, openMenu } from "./menu.ts";
+import type { Model } from "./model.ts";
+import { inPicker } from "./picker_keys.ts";
+import { pickerEntryAt } from "./picker_rows.ts";
+import { lineText } from "./text.ts";
+
+/** A click, or a turn of the wheel, at a place of the screen from 0. */
+export interface Point {
+  row: number;
+  col: number;
+  /** Of the wheel: up or down; a click has none. */
+  by: -1 | 0 | 1;
+}
+
+/** Rows for one turn of the wheel. */
+const WHEEL_ROWS = 3;
+
+/** Handles a click or the wheel. @returns the resulting actions; `press` is what to press instead */
+export function point(
+  model: Model,
+  at: Point,
+  parts: Arrangement,
+  context: PressContext,
+): { effects: Effect[]; press?: string } {
+  if (at.by !== 0) return turnWheel(model, at.by, context);
+  if (model.picker !== undefined) {
+    const entry = pickerEntryAt(model, parts.size, at.row);
+    if (entry === undefined) return { effects: [] };
+    model.picker.at = entry;
+    return { effects: inPicker(model, { type: "named", name: "enter" }) };
+  }
+  const rows = at.row - (parts.size.rows - parts.status - parts.input.rows.length);
+  if (rows >= 0) {
+    model.focus = "input";
+    return { effects: [] };
+  }
+  const menu = openMenu(model);
+  if (menu !== undefined && rows >= -parts.menu) {
+    menu.at = firstShown(menu.at, parts.menu, menu.options.length) + rows + parts.menu;
+    inMenu(model, "tab");
+    return { effects: [] };
+  }
+  const lane_row = rows + parts.menu + parts.lanes;
+  if (lane_row >= 0 && lane_row < parts.lanes) return clickLane(model, lane_row, parts.lanes);
+  const answer_row = lane_row + parts.approval.height;
+  if (answer_row >= 0 && lane_row < 0) return clickQuestion(model, answer_row, parts);
+  return { effects: [] };
+}
+
+function turnWheel(
+  model: Model,
+  by: -1 | 1,
+  context: PressContext,
+): { effects: Effect[]; press?: string } {
+  const key = by < 0 ? "up" : "down";
+  if (model.picker !== undefined) {
+    return { effects: inPicker(model, { type: "named", name: key }) };
+  }
+  if (model.help) {
+    model.help_row = Math.max(model.help_row + by * WHEEL_ROWS, 0);
+    return { effects: [] };
+  }
+  return { effects: scroll(model, context, by * WHEEL_ROWS) };
+}
+
+function clickLane(model: Model, row: number, shown: number): { effects: Effect[] } {
+  const at = model.lanes.findIndex(({ lane_id }) => lane_id === model.lane_at);
+  const lane = model.lanes[firstShown(at, shown, model.lanes.length) + row];
+  return { effects: lane === undefined ? [] : showLane(model, lane.lane_id) };
+}
+
+/** A click on an answer picks it, as its key does. */
+function clickQuestion(
+  model: Model,
+  row: number,
+  { approval }: Arrangement,
+): { effects: Effect[]; press?: string } {
+  model.focus = "approval";
+  const answers = approval.answers;
+  const shown = answers[row - (approval.height - answers.length)];
+  const [, key] = shown === undefined ? [] : /^\s*▸?\s*([0-9a-z])(?:\s|$)/.exec(lineText(shown)) ?? [];
+  return key === undefined ? { effects: [] } : { effects: [], press: key };
+}

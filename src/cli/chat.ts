@@ -25,6 +25,9 @@ export async function run({ flags, args, given }: Input<typeof CHAT>): Promise<n
   if (flags.json && given.includes("output")) {
     throw new UsageError("--json and --output cannot be used together");
   }
+  if (flags.resume && (flags.continue || flags.session !== undefined || flags.json)) {
+    throw new UsageError("--resume lets you choose: it goes without --continue, --session, --json");
+  }
   const rules = await rulesOf(flags);
   const prompt = await readPrompt(flags.prompt);
   const paths = ownPaths();
@@ -37,6 +40,7 @@ export async function run({ flags, args, given }: Input<typeof CHAT>): Promise<n
         workdir: absolute(args.workdir ?? "."),
         session: flags.session,
         resume: flags.continue,
+        choose: flags.resume,
         model: flags.model,
         approval: flags.approve,
         effort: flags.effort,
@@ -56,6 +60,9 @@ export async function run({ flags, args, given }: Input<typeof CHAT>): Promise<n
     if (stopped) return await connectPatiently(paths, () => {});
     return await connectAfterCrash(paths);
   };
+  if (prompt !== "" && flags.resume) {
+    throw new UsageError("--resume cannot be used with a prompt", "--session continues a session");
+  }
   if (prompt !== "") {
     const schema = await schemaOf(flags);
     const attachments = await attachmentsOf(flags);
@@ -75,7 +82,7 @@ export async function run({ flags, args, given }: Input<typeof CHAT>): Promise<n
       return await converse(rpc, { session_id, json: flags.json, reconnect });
     }
     const { converseInTerminal } = await import("./chat_terminal.ts");
-    return await converseInTerminal(rpc, { session_id, paths });
+    return await converseInTerminal(rpc, { session_id, paths, chooses: flags.resume });
   } finally {
     rpc.close();
   }
@@ -138,12 +145,15 @@ interface Wanted
   extends Pick<Params<"session.start">, "model" | "approval" | "effort" | "add_dirs" | "network"> {
   workdir: string;
   session?: string;
+  /** Continue the newest one of the directory. */
   resume: boolean;
+  /** Have the person choose one. */
+  choose: boolean;
 }
 
 async function findSession(rpc: RpcClient, wanted: Wanted): Promise<string> {
   const { add_dirs, network } = wanted;
-  const starts = wanted.session === undefined && !wanted.resume;
+  const starts = wanted.session === undefined && !wanted.resume && !wanted.choose;
   const session_id = await sessionFor(rpc, wanted);
   if (!starts && (add_dirs ?? network) !== undefined) {
     await rpc.call("session.configure", { session_id, add_dirs, network });
@@ -153,6 +163,10 @@ async function findSession(rpc: RpcClient, wanted: Wanted): Promise<string> {
 
 async function sessionFor(rpc: RpcClient, wanted: Wanted): Promise<string> {
   if (wanted.session !== undefined) return wanted.session;
+  if (wanted.choose) {
+    const { chooseSession } = await import("./chat_choose.ts");
+    return await chooseSession(rpc, canShowScreens());
+  }
   const { workdir, model, approval, effort, add_dirs, network } = wanted;
   if (!wanted.resume) {
     if (holdsSystem(await Deno.realPath(workdir).catch(() => workdir))) {

@@ -39,6 +39,7 @@ export class ChatScreen {
   /** Whether the window has the focus; undefined where terminals do not tell. */
   #focused: boolean | undefined;
   #title = "";
+  #held: TerminalInput[] | undefined;
 
   constructor() {
     this.terminal = new Terminal({
@@ -65,6 +66,19 @@ export class ChatScreen {
   set chat(chat: ShownChat) {
     this.#chat = chat;
     this.painter.request();
+    this.release();
+  }
+
+  /** Keeps the keys for the session that comes next. */
+  hold(): void {
+    this.#held ??= [];
+  }
+
+  /** Gives the keys that were kept to the session that is on the screen. */
+  release(): void {
+    const held = this.#held ?? [];
+    this.#held = undefined;
+    for (const input of held) this.#take(input);
   }
 
   /** Tells of something while the person looks at another window. */
@@ -80,7 +94,8 @@ export class ChatScreen {
 
   #take(input: TerminalInput): void {
     const chat = this.#chat;
-    if (input.type === "focus") this.#focused = input.focused;
+    if (this.#held !== undefined && input.type !== "focus") this.#held.push(input);
+    else if (input.type === "focus") this.#focused = input.focused;
     else if (input.type === "mouse") this.#point(input);
     else {
       this.#select(undefined);

@@ -8,7 +8,9 @@ import { sessionDirs } from "../os/session_dirs.ts";
 import { within } from "../base/within.ts";
 import { type Link, TuiClient } from "../features/tui/client.ts";
 import type { SentRequest } from "../features/tui/host.ts";
+import type { Effect } from "../features/tui/effect.ts";
 import type { Key } from "../features/tui/keys.ts";
+import { openPicker } from "../features/tui/picker_keys.ts";
 import type { Point } from "../features/tui/point.ts";
 import { answerRequest } from "../features/tui/requests.ts";
 import { Tui } from "../features/tui/tui.ts";
@@ -20,6 +22,8 @@ import { named, ownName } from "./own_name.ts";
 export interface TerminalChatOptions {
   session_id: string;
   paths: HomePaths;
+  /** Whether the list of sessions is open at first. */
+  chooses?: boolean;
 }
 
 /** How long pending answers may take when the person leaves. */
@@ -28,7 +32,7 @@ const LAST_MS = 1_000;
 /** Talks in a terminal until the person leaves. @returns the exit code. */
 export async function converseInTerminal(
   first: RpcClient,
-  { session_id, paths }: TerminalChatOptions,
+  { session_id, paths, chooses = false }: TerminalChatOptions,
 ): Promise<number> {
   const screen = new ChatScreen();
   let rpc = first;
@@ -38,6 +42,8 @@ export async function converseInTerminal(
   try {
     for (;;) {
       chat = new TerminalChat(screen, rpc, { session_id: shown, paths });
+      if (chooses) chat.choose();
+      chooses = false;
       end = await chat.talk();
       await chat.close();
       if (end.session_id === undefined) break;
@@ -63,7 +69,10 @@ class TerminalChat {
   readonly #answering = new Set<Promise<void>>();
   /** Another session is to be shown. */
   readonly #other = Promise.withResolvers<Left>();
+  #opens = false;
   #rpc: RpcClient;
+  /** What is asked for once the daemon can be. */
+  readonly #first: Effect[] = [];
   #was: { turn: boolean; asks: boolean } = { turn: false, asks: false };
 
   constructor(screen: ChatScreen, rpc: RpcClient, { session_id, paths }: TerminalChatOptions) {
@@ -88,7 +97,10 @@ class TerminalChat {
         else if (effect === "redraw") painter.forget();
         else terminal.suspend();
       },
-      onOpen: (session_id) => this.#other.resolve({ code: 0, session_id }),
+      onOpen: (session_id) => {
+        this.#opens = true;
+        this.#other.resolve({ code: 0, session_id });
+      },
       async onBrowse(url) {
         const { openInBrowser } = await import("../os/open_url.ts");
         return await openInBrowser(url, sessionDirs(paths.index));
@@ -113,12 +125,25 @@ class TerminalChat {
     return await Promise.race([this.#screen.left.promise, this.#other.promise, this.#follow()]);
   }
 
+  /** Shows the list of sessions. */
+  choose(): void {
+    this.#first.push(...openPicker(this.tui.model, "sessions"));
+  }
+
   press(key: Key): void {
-    void this.#client.perform(this.tui.press(key));
+    void this.#perform(this.tui.press(key));
   }
 
   point(at: Point): void {
-    void this.#client.perform(this.tui.point(at));
+    void this.#perform(this.tui.point(at));
+  }
+
+  async #perform(effects: readonly Effect[]): Promise<void> {
+    const leads_on = effects.some(({ type }) => type === "open_session" || type === "new_session");
+    // What is typed from now on is meant for the other session.
+    if (leads_on) this.#screen.hold();
+    await this.#client.perform(effects);
+    if (leads_on && !this.#opens) this.#screen.release();
   }
 
   /** A frame is on the screen. */
@@ -141,6 +166,7 @@ class TerminalChat {
   async #follow(): Promise<never> {
     for (;;) {
       await openOver(this.#rpc, this.#client, this.#answering);
+      void this.#client.perform(this.#first.splice(0));
       await this.#rpc.closed;
       this.#client.close();
       this.#rpc = await reconnect(this.#paths, this.tui);

@@ -110,6 +110,17 @@ export class TmuxTerminal implements AsyncDisposable {
     await this.#tmux("pipe-pane", `cat >> '${path}'`);
   }
 
+  /** What programs put into the clipboard (OSC 52). Call it before they do, to have them heard. */
+  async clipboard(): Promise<string> {
+    await this.#tmux("set-option", "-s", "set-clipboard", "on");
+    return await this.#tmux("show-buffer").catch(() => "");
+  }
+
+  /** The title that a program gave the window. */
+  async title(): Promise<string> {
+    return (await this.#tmux("display-message", "-p", "#{pane_title}")).trim();
+  }
+
   async resize(cols: number, rows: number): Promise<void> {
     await this.#tmux("resize-window", "-x", `${cols}`, "-y", `${rows}`);
   }

@@ -42,6 +42,7 @@ export const CHAT = spec({
       { short: "m" },
     ),
     continue: on("Continue the newest session of this directory", { short: "c" }),
+    resume: on("Choose a session to continue, of any directory", { short: "r" }),
     session: option(TEXT, "id", "Continue this session"),
     approve: option(APPROVAL, "mode", "What the agent may do without asking; ask by default"),
     allow: options(
@@ -103,6 +104,7 @@ export const CHAT = spec({
     ],
     ["svc chat --add-dir ../lib --add-dir ~/docs:ro", "Work in two more directories"],
     ["svc chat -c", "Continue the newest session of the current directory"],
+    ["svc chat -r", "Choose a session to continue"],
   ],
   notes:
     `On a terminal, the conversation fills the screen; ? shows its keys. Ctrl-C cancels the turn,

@@ -2,8 +2,10 @@
 import { ago } from "../../base/ago.ts";
 import type { Attachment } from "../../protocol/attachments.ts";
 import type { CallVerb, Params, Result } from "../verb_types.ts";
+import type { SessionItem } from "../../session/session_item.ts";
 import { ViewList } from "../../session/view_list.ts";
 import { rewindText } from "../chat_commands/undo_command.ts";
+import type { PickerKind } from "./effect.ts";
 import type { Model } from "./model.ts";
 import {
   approvalChoices,
@@ -11,7 +13,8 @@ import {
   exportChoices,
   paletteChoices,
 } from "./palette.ts";
-import type { Choice, PickerKind } from "./picker.ts";
+import type { Choice } from "./picker.ts";
+import { newestFirst } from "./session_order.ts";
 import { clean, cleanLine } from "./text.ts";
 
 /** Returns the entries of a picker. @throws as the verbs */
@@ -69,27 +72,21 @@ function tokens(count: number): string {
     : `${Math.round(count / 1000)}k`;
 }
 
-type SessionItem = Result<"session.list">["sessions"][number];
 
-/** Sessions: those that wait for the person first, then the pinned ones, then by their last event. */
 export function sessionChoices(sessions: readonly SessionItem[], here?: string): Choice[] {
-  const rank = (it: SessionItem) => it.pending_approvals_count > 0 ? 0 : it.pinned ? 1 : 2;
-  return sessions
-    .filter((it) => it.state !== "unreadable")
-    .toSorted((a, b) => rank(a) - rank(b) || (a.last_event_at < b.last_event_at ? 1 : -1))
-    .map((it) => ({
-      label: cleanLine(it.title) || it.id,
-      detail: cleanLine(
-        [
-          it.id === here ? "this one" : doing(it),
-          ago(it.last_event_at, Date.now()),
-          it.workdir,
-          it.model,
-        ].filter(Boolean).join(" · "),
-      ),
-      session_id: it.id,
-      does: { effects: it.id === here ? [] : [{ type: "open_session", session_id: it.id }] },
-    }));
+  return newestFirst(sessions).map((it) => ({
+    label: cleanLine(it.title) || it.id,
+    detail: cleanLine(
+      [
+        it.id === here ? "this one" : doing(it),
+        ago(it.last_event_at, Date.now()),
+        it.workdir,
+        it.model,
+      ].filter(Boolean).join(" · "),
+    ),
+    session_id: it.id,
+    does: { effects: it.id === here ? [] : [{ type: "open_session", session_id: it.id }] },
+  }));
 }
 
 function doing({ pending_approvals_count, activity, pinned, state }: SessionItem): string {

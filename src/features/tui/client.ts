@@ -10,6 +10,7 @@ import { runUndo } from "../chat_commands/undo_command.ts";
 import type { CallVerb, Params, Result, VerbName } from "../verb_types.ts";
 import { type Effect, isPickerEffect } from "./effect.ts";
 import type { PickerEffects } from "./picker_effects.ts";
+import { needsModel } from "./first_run.ts";
 import type { SessionDetail, Tui } from "./tui.ts";
 
 /** An event that was pushed. */
@@ -79,6 +80,10 @@ export class TuiClient {
     await this.#subscribe();
     model.link = "connected";
     this.#events.onChange();
+    // Where there is a person; a client of the verbs knows where to ask.
+    if (this.#events.onOpen !== undefined && needsModel(model)) {
+      void this.perform([{ type: "find_models" }]);
+    }
     const waiting = model.outbox.map((message): Effect => ({ type: "send", ...message }));
     await this.perform(waiting);
   }

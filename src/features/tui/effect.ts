@@ -4,10 +4,21 @@ import type { Question } from "../../session/question.ts";
 import type { Token } from "../../base/mention.ts";
 import type { Attachment } from "../../protocol/attachments.ts";
 import type { Params } from "../verb_types.ts";
-import type { PickerKind } from "./picker.ts";
 import type { ExportCommand } from "../chat_commands/export_command.ts";
 import type { SettingCommand } from "../chat_commands/setting_command.ts";
 import type { UndoCommand } from "../chat_commands/undo_command.ts";
+
+/** The lists that there are. */
+export type PickerKind =
+  | "palette"
+  | "sessions"
+  | "models"
+  | "approval"
+  | "effort"
+  | "rewind"
+  | "changes"
+  | "providers"
+  | "export";
 
 /** An action of a key outside the model. */
 export type Effect =
@@ -52,6 +63,8 @@ export type Effect =
   | { type: "save_key"; provider: string; key: string }
   /** Logs in to a provider with the browser. */
   | { type: "login"; provider: string }
+  /** Looks for models on this machine, and offers the ways to one. */
+  | { type: "find_models" }
   /** Shows another session in this terminal. */
   | { type: "open_session"; session_id: string }
   /** Shows a new session in this terminal. */
@@ -78,6 +91,7 @@ const TYPES = [
   "show_change",
   "save_key",
   "login",
+  "find_models",
   "open_session",
   "new_session",
 ] as const;

@@ -6,23 +6,25 @@ import { exportCommand } from "../chat_commands/export_command.ts";
 import { QUEUE_USAGE, queuedText } from "../chat_commands/queue_command.ts";
 import { settingCommand } from "../chat_commands/setting_command.ts";
 import { undoCommand } from "../chat_commands/undo_command.ts";
+import { inFirstRun } from "./first_run.ts";
 import { helpRows } from "./help.ts";
 import { clear, erase, insert, move, moveLine, recall } from "./input.ts";
 import type { Key } from "./keys.ts";
 import { inMenu, lookAtWord } from "./menu.ts";
 import { type Focus, type Model, shownLane } from "./model.ts";
-import type { PickerKind } from "./picker.ts";
 import { closePicker, inPicker, openPicker } from "./picker_keys.ts";
 import { scrollBy, scrollToStart, type View } from "./scroll.ts";
 import { addMessage } from "./transcript.ts";
 import { answeredBy, answerTyped, inQuestion, takeBack, takeBackDenial } from "./question_keys.ts";
-import type { Effect } from "./effect.ts";
+import type { Effect, PickerKind } from "./effect.ts";
 
 export interface PressContext {
   /** The current window of the transcript. */
   view: View;
   /** Creates a client_message_id. */
   newId(): string;
+  /** Puts the name of this svc into the commands of a text. */
+  named(text: string): string;
 }
 
 /** Handles a key. @returns the resulting actions, in order. */
@@ -69,6 +71,8 @@ export function press(model: Model, key: Key, context: PressContext): Effect[] {
     if (key.name === "down") return scroll(model, context, 1);
   }
   if (char !== undefined && model.input.text === "") {
+    const chosen = inFirstRun(model, char, context.named);
+    if (chosen !== undefined) return chosen;
     if (char === "?") {
       model.help = true;
       return [LOAD_COMMANDS];

@@ -3,16 +3,8 @@ import { type Token, tokenAt } from "../../base/mention.ts";
 import type { Suggestion } from "../chat_commands/suggestions.ts";
 import type { Effect } from "./effect.ts";
 import { replaceWord } from "./input.ts";
-import type { Model } from "./model.ts";
+import type { Menu, Model } from "./model.ts";
 import { cleanLine, cut, type Line, width } from "./text.ts";
-
-export interface Menu {
-  token: Token;
-  /** What is offered for it, best first; none until the daemon has answered. */
-  options: readonly Suggestion[];
-  /** Index of the chosen one. */
-  at: number;
-}
 
 /** Entries on the screen at once. */
 export const MENU_ROWS = 8;

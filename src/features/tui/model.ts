@@ -11,9 +11,10 @@ import {
   type RuleScope,
 } from "../../protocol/events.ts";
 import type { PersonAnswer, PersonQuestion } from "../../protocol/person_question.ts";
+import type { Token } from "../../base/mention.ts";
+import type { Suggestion } from "../chat_commands/suggestions.ts";
 import type { Attachment } from "../../protocol/attachments.ts";
 import type { Question } from "../../session/question.ts";
-import type { Menu } from "./menu.ts";
 import type { Picker, Secret } from "./picker.ts";
 import type { Style } from "./text.ts";
 
@@ -135,6 +136,23 @@ export interface SessionView {
   context?: { used: number; limit: number };
 }
 
+/** The menu that completes a word of the message. */
+export interface Menu {
+  token: Token;
+  /** What is offered for it, best first; none until the daemon has answered. */
+  options: readonly Suggestion[];
+  /** Index of the chosen one. */
+  at: number;
+}
+
+/** The offer that is on the screen. */
+export interface FirstRun {
+  /** The entry that shows it. */
+  entry: number;
+  /** A model on this machine. */
+  local?: string;
+}
+
 export interface Model {
   session: SessionView;
   /** The last applied event. */
@@ -176,6 +194,8 @@ export interface Model {
   secret?: Secret;
   /** A page that takes the place of the transcript. */
   page?: { title: string; entry: Entry };
+  /** The ways to a model that are offered. */
+  first_run?: FirstRun;
   /** Whether the last key was an Esc that did nothing. */
   escaped: boolean;
   /** Whether calls show all of their output. */
@@ -229,6 +249,7 @@ export function emptyModel(session_id: string): Model {
     picker: undefined,
     secret: undefined,
     page: undefined,
+    first_run: undefined,
     escaped: false,
     expanded: false,
     help: false,

@@ -2,9 +2,9 @@
 import type { Result } from "../verb_types.ts";
 import { APPROVALS } from "../../protocol/approval.ts";
 import { EFFORTS } from "../../protocol/effort.ts";
-import type { Effect } from "./effect.ts";
+import type { Effect, PickerKind } from "./effect.ts";
 import type { Model } from "./model.ts";
-import type { Asked, Choice, Chosen, PickerKind } from "./picker.ts";
+import type { Asked, Choice, Chosen } from "./picker.ts";
 import { cleanLine } from "./text.ts";
 
 /** The line that asks for a title. */

@@ -1,20 +1,8 @@
 /** A list that takes the place of the conversation until something of it is chosen. */
 import { fuzzyScore } from "../../base/fuzzy.ts";
-import type { Effect } from "./effect.ts";
+import type { Effect, PickerKind } from "./effect.ts";
 import type { Key } from "./keys.ts";
 import { graphemes } from "./text.ts";
-
-/** The lists that there are. */
-export type PickerKind =
-  | "palette"
-  | "sessions"
-  | "models"
-  | "approval"
-  | "effort"
-  | "rewind"
-  | "changes"
-  | "providers"
-  | "export";
 
 /** What choosing an entry does. */
 export type Chosen =
@@ -78,6 +66,8 @@ export class Secret {
 }
 
 const PAGE = 10;
+/** Entries that fit about as well stay in their order. */
+const RANK = 1_000;
 /** Below every fitting label. */
 const BY_DETAIL = -10_000;
 /** Longer lines are cut: nobody types them. */
@@ -110,13 +100,13 @@ export function fittingChoices({ choices, query, found }: Picker): readonly Choi
 
 function ranked(choices: readonly Choice[], query: string): Choice[] {
   return choices
-    .flatMap((choice) => {
+    .flatMap((choice, order) => {
       const by_label = fuzzyScore(choice.label, query);
       const by_detail = choice.detail?.toLowerCase().includes(query.toLowerCase());
       const score = by_label ?? (by_detail ? BY_DETAIL : undefined);
-      return score === undefined ? [] : [{ choice, score }];
+      return score === undefined ? [] : [{ choice, order, rank: Math.round(score / RANK) }];
     })
-    .sort((a, b) => b.score - a.score)
+    .sort((a, b) => b.rank - a.rank || a.order - b.order)
     .map(({ choice }) => choice);
 }
 

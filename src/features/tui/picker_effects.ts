@@ -9,8 +9,9 @@ import {
   saidChoices,
   undoChoices,
 } from "./choices.ts";
-import { isPickerEffect, type PickerEffect } from "./effect.ts";
+import { type Effect, isPickerEffect, type PickerEffect } from "./effect.ts";
 import { beginPicker, type Choice, type Picker } from "./picker.ts";
+import { previewEffects } from "./picker_keys.ts";
 import { cleanLine } from "./text.ts";
 import type { Tui } from "./tui.ts";
 
@@ -63,6 +64,7 @@ export class PickerEffects {
         if (found === undefined || picker?.kind !== "sessions") break;
         if (picker.query.trim() !== effect.query) break;
         picker.found = { query: effect.query, choices: saidChoices(found.results, session_id) };
+        await this.#showMore(previewEffects(tui.model));
         break;
       }
       case "preview": {
@@ -92,12 +94,21 @@ export class PickerEffects {
         tui.notice("testing the key …");
         onChange();
         const { provider, key } = effect;
-        await this.#useModelOf(await call("models.save_key", { provider, key }));
+        try {
+          await this.#useModelOf(await call("models.save_key", { provider, key }));
+        } finally {
+          tui.model.notice = undefined;
+        }
         break;
       }
       case "login":
         await this.#login(effect.provider);
         break;
+      case "find_models": {
+        const ways = await call("models.providers", {});
+        if (!ways.ready) tui.offerWays(ways);
+        break;
+      }
       case "open_session":
         this.#open(effect.session_id);
         break;
@@ -138,11 +149,16 @@ export class PickerEffects {
     const picker = tui.model.picker;
     if (picker === undefined) return;
     try {
-      for (const effect of tui.fillPicker(picker, await load())) {
-        if (isPickerEffect(effect)) await this.perform(effect);
-      }
+      await this.#showMore(tui.fillPicker(picker, await load()));
     } catch (error) {
       fail(picker, error);
+    }
+  }
+
+  /** Loads what a picker shows beside its entries. */
+  async #showMore(effects: readonly Effect[]): Promise<void> {
+    for (const effect of effects) {
+      if (isPickerEffect(effect)) await this.perform(effect);
     }
   }
 

@@ -1,5 +1,5 @@
 /** What keys do while a picker is open, and what opens one. */
-import type { Effect } from "./effect.ts";
+import type { Effect, PickerKind } from "./effect.ts";
 import { clear, insert } from "./input.ts";
 import type { Key } from "./keys.ts";
 import type { Model } from "./model.ts";
@@ -8,7 +8,6 @@ import {
   beginPicker,
   type Chosen,
   chosenOf,
-  type PickerKind,
   pressPicker,
   Secret,
 } from "./picker.ts";

@@ -11,6 +11,7 @@ import { addApproval, applyToApprovals } from "./approvals.ts";
 import type { Token } from "../../base/mention.ts";
 import type { Suggestion } from "../chat_commands/suggestions.ts";
 import { addEntry, newEntry } from "./entries.ts";
+import { needsModel, offerWays } from "./first_run.ts";
 import { introduction } from "./introduction.ts";
 import { clear, insert } from "./input.ts";
 import type { Key } from "./keys.ts";
@@ -155,13 +156,13 @@ export class Tui {
   /** Takes a key. @returns the resulting actions, in order. */
   press(key: Key): Effect[] {
     const { view } = arrange(this.model, this.#size, this.#layouts);
-    return press(this.model, key, { view, newId: this.#newId });
+    return press(this.model, key, { view, newId: this.#newId, named: this.#named });
   }
 
   /** Takes a click, or a turn of the wheel. @returns the resulting actions, in order. */
   point(at: Point): Effect[] {
     const parts = arrange(this.model, this.#size, this.#layouts);
-    const context = { view: parts.view, newId: this.#newId };
+    const context = { view: parts.view, newId: this.#newId, named: this.#named };
     const { effects, press: key } = point(this.model, at, parts, context);
     return key === undefined ? effects : this.press({ type: "character", text: key });
   }
@@ -243,6 +244,11 @@ export class Tui {
     const at = Math.max(choices.findIndex(({ current }) => current), 0);
     Object.assign(picker, { choices, at, loading: false });
     return previewEffects(this.model);
+  }
+
+  /** Offers the ways to a model, unless something was said meanwhile. */
+  offerWays(ways: Result<"models.providers">): void {
+    if (needsModel(this.model)) offerWays(this.model, ways, this.#named);
   }
 
   /** Shows lines in place of the transcript. */

@@ -10,7 +10,9 @@ import { type Link, TuiClient } from "../features/tui/client.ts";
 import type { SentRequest } from "../features/tui/host.ts";
 import { answerRequest } from "../features/tui/requests.ts";
 import { Tui } from "../features/tui/tui.ts";
+import { ChatDraft } from "./chat_draft.ts";
 import { painter as styles, wantsColour } from "./chat_render.ts";
+import { MessageEditor } from "./message_editor.ts";
 import { Terminal } from "./terminal.ts";
 import { Arming, MemoryAtRest } from "./terminal_timers.ts";
 import { Painter } from "./terminal_painter.ts";
@@ -43,6 +45,7 @@ export async function converseInTerminal(
     onOwn(effect) {
       if (effect === "quit") left.resolve(0);
       else if (effect === "redraw") painter.forget();
+      else if (effect === "editor") void edit();
       else terminal.suspend();
     },
     async onExport(command, call) {
@@ -50,8 +53,26 @@ export async function converseInTerminal(
       return await runExport(command, session_id, call);
     },
   });
+  const draft = new ChatDraft(session_id, {
+    read: () => tui.written(),
+    show(text) {
+      tui.showDraft(text);
+      painter.request();
+    },
+  });
+  using editor = new MessageEditor();
+  const edit = async () => {
+    const edited = await terminal.lend(() => editor.edit(tui.textToEdit()));
+    if ("text" in edited) tui.takeEdited(edited.text);
+    else tui.notice(edited.problem);
+    draft.changed();
+    painter.forget();
+  };
   const terminal: Terminal = new Terminal({
-    onKey: (key) => void client.perform(tui.press(key)),
+    onKey(key) {
+      void client.perform(tui.press(key));
+      draft.changed();
+    },
     onRedraw: () => painter.forget(),
     onLeave: left.resolve,
   });
@@ -78,7 +99,7 @@ export async function converseInTerminal(
   let rpc = first;
   const talk = async (): Promise<never> => {
     for (;;) {
-      await openOver(rpc, client, answering);
+      await openOver(rpc, client, draft, answering);
       await rpc.closed;
       client.close();
       rpc = await reconnect(paths, tui);
@@ -92,6 +113,7 @@ export async function converseInTerminal(
     memory.close();
     painter.close();
     await within(Promise.all(answering), LAST_MS);
+    await draft.close();
     await terminal.close();
     rpc.close();
   }
@@ -105,6 +127,7 @@ export async function converseInTerminal(
 async function openOver(
   rpc: RpcClient,
   client: TuiClient,
+  draft: ChatDraft,
   answering: Set<Promise<void>>,
 ): Promise<void> {
   const link: Link = {
@@ -116,13 +139,18 @@ async function openOver(
     },
   };
   rpc.onEvent = (event) => {
+    if (event.type === "draft.changed") return draft.take(event.data);
     if (event.type !== "tui.request") return link.onEvent(event);
-    const answered = answerTo(rpc, client, event.data).finally(() => answering.delete(answered));
+    const answered = answerTo(rpc, client, event.data).finally(() => {
+      answering.delete(answered);
+      draft.changed();
+    });
     answering.add(answered);
   };
   rpc.onSubscriptionEnded = (error) => link.onSubscriptionEnded(error);
   try {
     await client.open(link);
+    await draft.open(rpc);
     await rpc.call("tui.attach", { session_id: client.tui.model.session.id });
   } catch (error) {
     if (!rpc.lost) throw error;

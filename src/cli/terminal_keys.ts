@@ -37,6 +37,8 @@ const CONTROLS: Record<number, string> = {
   27: "escape",
   127: "backspace",
 };
+/** Ctrl with _, / or 7. */
+const UNDERSCORE = 0x1f;
 const PASTE_BEGINS = 200;
 /** xterm's modifyOtherKeys: `CSI 27 ; modifiers ; code ~`. */
 const OTHER_KEY = 27;
@@ -135,6 +137,7 @@ export class KeyDecoder {
 function control(code: number): Key | undefined {
   if (CONTROLS[code] !== undefined) return named(CONTROLS[code]);
   if (code === 0) return named("space", { ctrl: true });
+  if (code === UNDERSCORE) return named("_", { ctrl: true });
   return code <= 26 ? named(letter(code), { ctrl: true }) : undefined;
 }
 

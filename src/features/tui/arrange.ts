@@ -1,5 +1,6 @@
 /** Divides the screen among its parts; on a small one the less important go first. */
 import { answerRows } from "./answers.ts";
+import { withLabels } from "./chips.ts";
 import type { LayoutOptions, Layouts } from "./layout.ts";
 import { type Model, shownLane } from "./model.ts";
 import type { View } from "./scroll.ts";
@@ -99,8 +100,10 @@ function inputRows({ input }: Model, cols: number, height: number): InputRows {
   const inner = Math.max(cols - indent, 1);
   // Lays out only the visible part, however much was pasted.
   const reach = cols * (height + 1);
-  const before = clean(input.text.slice(Math.max(input.cursor - reach, 0), input.cursor));
-  const after = clean(input.text.slice(input.cursor, input.cursor + reach));
+  const shown = (from: number, to: number) =>
+    clean(withLabels(input, input.text.slice(Math.max(from, 0), to)));
+  const before = shown(input.cursor - reach, input.cursor);
+  const after = shown(input.cursor, input.cursor + reach);
   const rows: string[] = [];
   let at = { row: 0, col: 0 };
   let left = before.length;
@@ -122,9 +125,9 @@ function inputRows({ input }: Model, cols: number, height: number): InputRows {
     rows.splice(at.row, 0, "");
   }
   const first = Math.min(Math.max(at.row - height + 1, 0), Math.max(rows.length - height, 0));
-  const shown = rows.slice(first, first + height);
+  const visible = rows.slice(first, first + height);
   return {
-    rows: shown.map((row, index) =>
+    rows: visible.map((row, index) =>
       line(`${first + index === 0 ? prompt : " ".repeat(indent)}${row}`)
     ),
     row: at.row - first,

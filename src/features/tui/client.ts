@@ -32,7 +32,7 @@ export interface ClientEvents {
   /** The screen may look different. */
   onChange(): void;
   /** An effect that is not the daemon's business. */
-  onOwn(effect: "quit" | "redraw" | "suspend"): void;
+  onOwn(effect: "quit" | "redraw" | "suspend" | "editor"): void;
   /** Writes the conversation into a file, where there is a person to write it for. */
   onExport?(command: ExportCommand, call: CallVerb): Promise<string>;
 }

@@ -28,4 +28,6 @@ export type Effect =
   | { type: "load_lane"; lane_id: string }
   /** Requests the commands from files, for the help. */
   | { type: "load_commands" }
+  /** Opens the message in the person's editor. */
+  | { type: "editor" }
   | { type: "quit" | "redraw" | "suspend" };

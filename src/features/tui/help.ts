@@ -9,6 +9,8 @@ const KEYS: readonly string[] = [
   "Esc    cancel the turn, go back          Ctrl-C  cancel; again: leave",
   "Ctrl-D leave (session continues)        Ctrl-Z  suspend    Ctrl-L redraw",
   "Ctrl-A E  line start, end   Ctrl-U K W  delete to start, to end, a word",
+  "Ctrl-Y  what was deleted, Alt-Y the text before it     Ctrl-_ undo   Alt-_ redo",
+  "Ctrl-G  the message in your editor ($VISUAL, $EDITOR), with all that was pasted",
   "PageUp PageDown  scroll     Home End  (empty message) first and last line",
   "Ctrl-O  all output of calls, or a part   ?  (empty message) this help",
   "Tab    go to the question, the lanes, the transcript, the message",

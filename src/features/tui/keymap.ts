@@ -7,7 +7,11 @@ import { QUEUE_USAGE, queuedText } from "../chat_commands/queue_command.ts";
 import { settingCommand } from "../chat_commands/setting_command.ts";
 import { undoCommand } from "../chat_commands/undo_command.ts";
 import { helpRows } from "./help.ts";
-import { clear, erase, insert, move, moveLine, recall } from "./input.ts";
+import { expanded, rememberChips } from "./chips.ts";
+import { remember } from "./history.ts";
+import { clear, erase, insert, insertKey, moveLine, recall } from "./input.ts";
+import { editWith } from "./input_keys.ts";
+import { forgetEdits } from "./input_undo.ts";
 import type { Key } from "./keys.ts";
 import { type Focus, type Model, shownLane } from "./model.ts";
 import { scrollBy, scrollToStart, type View } from "./scroll.ts";
@@ -91,7 +95,13 @@ function interrupt(model: Model, leaving: boolean): Effect[] {
   model.leaving = true;
   model.notice = "Ctrl-C again leaves; the session continues";
   if (model.session.turn) return [{ type: "cancel" }];
-  clear(model.input);
+  const { input } = model;
+  if (input.text !== "") {
+    rememberChips(input);
+    remember(model, expanded(input, input.text));
+    model.notice = "Ctrl-C again leaves; Up or Ctrl-_ brings the message back";
+  }
+  clear(input);
   return [];
 }
 
@@ -194,7 +204,10 @@ function inLanes(model: Model, key: Key, context: PressContext): Effect[] {
 function inInput(model: Model, key: Key, context: PressContext): Effect[] {
   const { input } = model;
   if (key.type !== "named") {
-    if (!insert(input, key.text)) model.notice = "the message is too long and was cut";
+    const chord = input.last === "ctrl-x" ? editWith(model, key.text) : undefined;
+    input.last = undefined;
+    if (chord !== undefined) return chord;
+    if (!insertKey(input, key)) model.notice = "the message is too long and was cut";
     return [];
   }
   switch (key.name) {
@@ -215,38 +228,8 @@ function inInput(model: Model, key: Key, context: PressContext): Effect[] {
       if (!moveLine(input, 1)) recall(model, 1);
       return [];
   }
-  EDITS[key.name]?.(model);
-  return [];
+  return editWith(model, key.name) ?? [];
 }
-
-const EDITS: Record<string, (model: Model) => void> = {
-  "shift-enter": ({ input }) => insert(input, "\n"),
-  "ctrl-j": ({ input }) => insert(input, "\n"),
-  "left": ({ input }) => move(input, "left"),
-  "right": ({ input }) => move(input, "right"),
-  "ctrl-b": ({ input }) => move(input, "left"),
-  "ctrl-f": ({ input }) => move(input, "right"),
-  "ctrl-left": ({ input }) => move(input, "word_left"),
-  "ctrl-right": ({ input }) => move(input, "word_right"),
-  "alt-left": ({ input }) => move(input, "word_left"),
-  "alt-right": ({ input }) => move(input, "word_right"),
-  "alt-b": ({ input }) => move(input, "word_left"),
-  "alt-f": ({ input }) => move(input, "word_right"),
-  "home": ({ input }) => move(input, "line_start"),
-  "end": ({ input }) => move(input, "line_end"),
-  "ctrl-a": ({ input }) => move(input, "line_start"),
-  "ctrl-e": ({ input }) => move(input, "line_end"),
-  "backspace": ({ input }) => erase(input, "left"),
-  "ctrl-h": ({ input }) => erase(input, "left"),
-  "delete": ({ input }) => erase(input, "right"),
-  "ctrl-w": ({ input }) => erase(input, "blank_left"),
-  "alt-backspace": ({ input }) => erase(input, "word_left"),
-  "alt-d": ({ input }) => erase(input, "word_right"),
-  "ctrl-u": ({ input }) => erase(input, "line_start"),
-  "ctrl-k": ({ input }) => erase(input, "line_end"),
-  "ctrl-p": (model) => recall(model, -1),
-  "ctrl-n": (model) => recall(model, 1),
-};
 
 const LOAD_COMMANDS: Effect = { type: "load_commands" };
 
@@ -266,8 +249,9 @@ const COMMANDS: Partial<Record<ChatCommand, Effect>> = {
 /** @param asked_for how the person wants a message to reach the model. */
 function submit(model: Model, { newId }: PressContext, asked_for?: Delivery): Effect[] {
   const { input } = model;
-  const queued = queuedText(input.text);
-  const text = queued ?? input.text;
+  const whole = expanded(input, input.text);
+  const queued = queuedText(whole);
+  const text = queued ?? whole;
   const word = text.trim();
   if (queued === "") model.notice = QUEUE_USAGE;
   if (word === "") return [];
@@ -281,7 +265,9 @@ function submit(model: Model, { newId }: PressContext, asked_for?: Delivery): Ef
   const answers = own === undefined && delivery === undefined;
   const answered = answers ? answerTyped(model, word) : undefined;
   if (answered !== undefined) return answered;
+  rememberChips(input);
   clear(input);
+  forgetEdits(input);
   model.scroll = model.lane_shown = undefined;
   if (own === "help") model.help = true;
   if (command !== undefined) return [command];

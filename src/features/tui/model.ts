@@ -12,6 +12,7 @@ import {
 } from "../../protocol/events.ts";
 import type { PersonAnswer, PersonQuestion } from "../../protocol/person_question.ts";
 import type { Question } from "../../session/question.ts";
+import { emptyInput, type Input } from "./input_state.ts";
 import type { Style } from "./text.ts";
 
 /** One thing in the transcript. Its text is clean (`text.ts`). */
@@ -103,16 +104,6 @@ export interface Anchor {
   row: number;
 }
 
-export interface Input {
-  text: string;
-  /** Code units before the cursor. */
-  cursor: number;
-  /** Index in the history while browsing it. */
-  recalled?: number;
-  /** The text from before that. */
-  draft: string;
-}
-
 export interface SessionView {
   id: string;
   workdir: string;
@@ -196,7 +187,7 @@ export function emptyModel(session_id: string): Model {
     lanes: [],
     approvals: [],
     outbox: [],
-    input: { text: "", cursor: 0, draft: "" },
+    input: emptyInput(),
     history: [],
     input_answers: undefined,
     input_denies: false,

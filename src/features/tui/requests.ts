@@ -23,7 +23,12 @@ export async function answerRequest(client: TuiClient, request: TuiRequest): Pro
       // A client without a terminal knows the screen from the snapshot.
       tui.screen();
       const pressed = key === undefined ? { type: "paste", text: text! } as const : parseKey(key);
-      await client.perform(tui.press(pressed));
+      const effects = tui.press(pressed);
+      const possible = effects.filter(({ type }) => type !== "editor");
+      if (possible.length < effects.length) {
+        tui.notice("an editor opens only by keys in a terminal of your own");
+      }
+      await client.perform(possible);
       return position(client);
     }
     case "focus_lane":

@@ -10,7 +10,9 @@ import { arrange, type Size } from "./arrange.ts";
 import { addApproval, applyToApprovals } from "./approvals.ts";
 import { addEntry } from "./entries.ts";
 import { introduction } from "./introduction.ts";
-import { clear, insert } from "./input.ts";
+import { expanded, markedFrom, sizeOf } from "./chips.ts";
+import { INPUT_MAX, insertMarked, markedAgain, setMarked, written } from "./input.ts";
+import { undo } from "./input_undo.ts";
 import type { Key } from "./keys.ts";
 import { applyToLanes, laneView, loadBefore } from "./lanes.ts";
 import { type LayMarkdown, Layouts } from "./layout.ts";
@@ -187,19 +189,50 @@ export class Tui {
   takeBack(client_message_id: string): void {
     const refused = this.#dropWaiting(client_message_id);
     const { input } = this.model;
-    if (refused !== undefined && input.text === "") insert(input, refused);
+    if (refused !== undefined && input.text === "") {
+      insertMarked(input, markedAgain(input, refused));
+    }
   }
 
   /** Puts withdrawn messages in front of what is being typed. */
   giveBack(messages: readonly Withdrawn[]): void {
     const { input } = this.model;
-    const text = typedAgain(messages, input.text);
-    clear(input);
-    if (!insert(input, text)) this.notice("not all of the queued messages fit; Up has them");
+    const again = messages.map((it) => ({ ...it, text: markedAgain(input, it.text) }));
+    setMarked(input, typedAgain(again, input.text));
+    input.recalled = undefined;
+    if (sizeOf(input) > INPUT_MAX) {
+      undo(input);
+      this.notice("the queued messages are too long for one message; Up has them");
+    }
     const files = messages.flatMap(({ attachments = [] }) => attachments);
     if (files.length > 0) {
       this.tell(`these are not sent again: ${files.map((it) => attachmentLine(it)).join(" ")}`);
     }
+  }
+
+  /** Returns what the person is writing, for other terminals and pages. */
+  written(): string {
+    return written(this.model);
+  }
+
+  /** Shows what was written elsewhere, in place of what stands here. */
+  showDraft(text: string): void {
+    const { input } = this.model;
+    setMarked(input, markedAgain(input, text));
+    input.recalled = undefined;
+  }
+
+  /** Returns the message with all that was pasted, for an editor. */
+  textToEdit(): string {
+    const { input } = this.model;
+    return expanded(input, input.text);
+  }
+
+  /** Takes the message from an editor. */
+  takeEdited(text: string): void {
+    const { input } = this.model;
+    if (text !== this.textToEdit()) setMarked(input, markedFrom(input, text));
+    this.model.focus = "input";
   }
 
   /** Removes an unconfirmed message from the screen. @returns its text. */

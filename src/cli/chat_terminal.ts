@@ -12,6 +12,7 @@ import { answerRequest } from "../features/tui/requests.ts";
 import { Tui } from "../features/tui/tui.ts";
 import { ChatDraft } from "./chat_draft.ts";
 import { painter as styles, wantsColour } from "./chat_render.ts";
+import { OwnMessageFiles } from "./message_files.ts";
 import { MessageEditor } from "./message_editor.ts";
 import { Terminal } from "./terminal.ts";
 import { Arming, MemoryAtRest } from "./terminal_timers.ts";
@@ -48,6 +49,7 @@ export async function converseInTerminal(
       else if (effect === "editor") void edit();
       else terminal.suspend();
     },
+    files: new OwnMessageFiles(tui.model),
     async onExport(command, call) {
       const { runExport } = await import("./session_file.ts");
       return await runExport(command, session_id, call);

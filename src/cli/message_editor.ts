@@ -43,7 +43,7 @@ export class MessageEditor implements Disposable {
   }
 
   async #run(command: string, path: string): Promise<number> {
-    const inherited = { stdin: "inherit", stdout: "inherit", stderr: "inherit" } as const;
+    const inherited = { cwd: ".", stdin: "inherit", stdout: "inherit", stderr: "inherit" } as const;
     // EDITOR may have arguments, and blanks in quotes: a shell reads it, as for git.
     const child = this.#child = Deno.build.os === "windows"
       ? startProgram("the editor", "cmd", { args: ["/d", "/c", command, path], ...inherited })

@@ -3,6 +3,7 @@ import { answerRows } from "./answers.ts";
 import { withLabels } from "./chips.ts";
 import type { LayoutOptions, Layouts } from "./layout.ts";
 import { type Model, shownLane } from "./model.ts";
+import { searchRows } from "./search.ts";
 import type { View } from "./scroll.ts";
 import { clean, type Line, line, width, wrap } from "./text.ts";
 
@@ -94,7 +95,8 @@ function questionRows(
 const PROMPT = "› ";
 
 /** The rows around the cursor of the message that is being typed. */
-function inputRows({ input }: Model, cols: number, height: number): InputRows {
+function inputRows({ input, search }: Model, cols: number, height: number): InputRows {
+  if (search !== undefined) return searchRows(search, cols, height);
   const prompt = cols > 10 ? PROMPT : "";
   const indent = width(prompt);
   const inner = Math.max(cols - indent, 1);

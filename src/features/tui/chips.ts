@@ -22,8 +22,8 @@ const UNTYPED = new RegExp(
 /** Longer pasted text becomes a chip. */
 const LINES_MAX = 10;
 const CHARACTERS_MAX = 1_000;
-/** Code units of all chips. */
-const KEPT_MAX = 8 * 1024 * 1024;
+/** Code units, and bytes of files, of all chips. */
+const KEPT_MAX = 16 * 1024 * 1024;
 
 /** Returns text as it can be typed: with line feeds, without other control characters and chips. */
 export function plainText(text: string): string {
@@ -51,9 +51,10 @@ export function chipFor(input: Input, made: NewChip): string {
   return char;
 }
 
+/** What the chips hold in memory. */
 function kept({ chips }: Input): number {
   return Object.values(chips).reduce(
-    (size, it) => size + (it.kind === "text" ? it.text.length : 0),
+    (size, it) => size + (it.kind === "text" ? it.text.length : it.bytes),
     0,
   );
 }

@@ -66,7 +66,7 @@ Deno.test("a draft and withdrawn messages come back whole", () => {
   const [sent] = keysOn(tui.model, "enter");
   assert(sent.type === "send");
   keysOn(tui.model, "n", "e", "w");
-  tui.giveBack([{ message_id: "m", text: sent.text }]);
+  tui.giveBack([{ message_id: "m", seq: 1, text: sent.text }]);
   assertEquals(tui.textToEdit(), `${LINES}\n\nnew`);
 });
 

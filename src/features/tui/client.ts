@@ -9,6 +9,8 @@ import { NONE_QUEUED, stopTurn } from "../chat_commands/stop_turn.ts";
 import { runUndo } from "../chat_commands/undo_command.ts";
 import type { CallVerb, Params, Result, VerbName } from "../verb_types.ts";
 import type { Effect } from "./effect.ts";
+import type { MessageFiles } from "./files.ts";
+import { FOUND_MAX, searchQuery } from "./search.ts";
 import type { SessionDetail, Tui } from "./tui.ts";
 
 /** An event that was pushed. */
@@ -33,6 +35,8 @@ export interface ClientEvents {
   onChange(): void;
   /** An effect that is not the daemon's business. */
   onOwn(effect: "quit" | "redraw" | "suspend" | "editor"): void;
+  /** Of a terminal of the person's own: its files. */
+  readonly files?: MessageFiles;
   /** Writes the conversation into a file, where there is a person to write it for. */
   onExport?(command: ExportCommand, call: CallVerb): Promise<string>;
 }
@@ -176,12 +180,18 @@ export class TuiClient {
   async #perform(effect: Effect): Promise<void> {
     switch (effect.type) {
       case "send": {
-        const { text, client_message_id, delivery } = effect;
+        const { text, client_message_id, delivery, files } = effect;
         if (this.#link === undefined) return;
         const { text: message } = /^\\?\//.test(text)
           ? await this.#call("commands.expand", { text })
           : effect;
-        const sent = { text: message, client_message_id, ...(delivery && { delivery }) };
+        const attachments = files?.flatMap((key) => this.#events.files?.get(key) ?? []);
+        const sent = {
+          text: message,
+          client_message_id,
+          ...delivery && { delivery },
+          ...attachments && { attachments },
+        };
         const { seq } = await this.#call("session.send", sent);
         this.tui.sent(client_message_id, seq);
         return this.#events.onChange();
@@ -250,6 +260,24 @@ export class TuiClient {
         await this.#call("lanes.pin", { lane_id, pinned });
         return;
       }
+      case "attach":
+        this.tui.attachPasted(effect.pasted, this.#events.files);
+        return this.#events.onChange();
+      case "paste_image": {
+        const found = await this.#events.files?.clipboard();
+        if (found !== undefined) this.tui.addFile(found);
+        return this.#events.onChange();
+      }
+      case "search":
+        return await this.#search(effect.query);
+      case "take_found": {
+        const { session_id, seq } = effect;
+        const about = { session_id, since_seq: seq - 1, limit: 1 };
+        const { events: [event] } = await this.#ask("session.history", about);
+        const text = (event as SessionEvent | undefined)?.data;
+        if (text !== undefined && "text" in text) this.tui.takeFound(String(text.text));
+        return this.#events.onChange();
+      }
       case "load_commands": {
         const { commands } = await this.#call("commands.list");
         this.tui.loadCommands(commands);
@@ -263,6 +291,20 @@ export class TuiClient {
       }
       default:
         this.#events.onOwn(effect.type);
+    }
+  }
+
+  /** Looks for what the person said; only the newest question is answered. */
+  async #search(query: string): Promise<void> {
+    const { model } = this.tui;
+    const asked = searchQuery(query);
+    const { workdir } = model.session;
+    const here = { query: asked, who: "person", limit: FOUND_MAX } as const;
+    for (const where of [{ workdir }, {}]) {
+      const { results } = await this.#ask("session.search", { ...here, ...where });
+      if (model.search?.query !== query) return;
+      this.tui.addFound(results, "workdir" in where);
+      this.#events.onChange();
     }
   }
 

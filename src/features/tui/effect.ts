@@ -3,11 +3,19 @@ import type { PersonAnswer } from "../../protocol/person_question.ts";
 import type { Question } from "../../session/question.ts";
 import type { ExportCommand } from "../chat_commands/export_command.ts";
 import type { SettingCommand } from "../chat_commands/setting_command.ts";
+import type { PastedPath } from "./pasted_paths.ts";
 import type { UndoCommand } from "../chat_commands/undo_command.ts";
 
 /** An action of a key outside the model. */
 export type Effect =
-  | { type: "send"; text: string; client_message_id: string; delivery?: Delivery }
+  | {
+    type: "send";
+    text: string;
+    client_message_id: string;
+    delivery?: Delivery;
+    /** Keys of its files. */
+    files?: string[];
+  }
   | {
     type: "approve";
     approval_id: string;
@@ -28,6 +36,14 @@ export type Effect =
   | { type: "load_lane"; lane_id: string }
   /** Requests the commands from files, for the help. */
   | { type: "load_commands" }
+  /** Looks for what the person said, in all sessions. */
+  | { type: "search"; query: string }
+  /** Takes a found message. */
+  | { type: "take_found"; session_id: string; seq: number }
+  /** Attaches the files of pasted paths. */
+  | { type: "attach"; pasted: PastedPath[] }
+  /** Attaches the image of the clipboard. */
+  | { type: "paste_image" }
   /** Opens the message in the person's editor. */
   | { type: "editor" }
   | { type: "quit" | "redraw" | "suspend" };

@@ -10,6 +10,8 @@ const KEYS: readonly string[] = [
   "Ctrl-D leave (session continues)        Ctrl-Z  suspend    Ctrl-L redraw",
   "Ctrl-A E  line start, end   Ctrl-U K W  delete to start, to end, a word",
   "Ctrl-Y  what was deleted, Alt-Y the text before it     Ctrl-_ undo   Alt-_ redo",
+  "Ctrl-V  attach the image of the clipboard; a dropped or pasted path attaches its file",
+  "Ctrl-R  look for what you said before, in all sessions",
   "Ctrl-G  the message in your editor ($VISUAL, $EDITOR), with all that was pasted",
   "PageUp PageDown  scroll     Home End  (empty message) first and last line",
   "Ctrl-O  all output of calls, or a part   ?  (empty message) this help",

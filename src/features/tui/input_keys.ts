@@ -105,13 +105,21 @@ const CHORDS: Record<string, Edit | Effect> = {
 
 const EFFECTS: Record<string, Effect> = {
   "ctrl-g": { type: "editor" },
+  "ctrl-v": { type: "paste_image" },
 };
+
+/** Begins to look for an earlier message. */
+function search(model: Model): Effect[] {
+  model.search = { query: "", found: [], at: 0, waits: true };
+  return [{ type: "search", query: "" }];
+}
 
 /** Handles a named key, or a character after Ctrl-X. @returns undefined for another key */
 export function editWith(model: Model, name: string): Effect[] | undefined {
   const { input } = model;
   const { last } = input;
   input.last = name === "ctrl-x" ? "ctrl-x" : undefined;
+  if (name === "ctrl-r" && last !== "ctrl-x") return search(model);
   const known = last === "ctrl-x" ? CHORDS[name] : EFFECTS[name] ?? EDITS[name];
   if (typeof known === "function") known(model, last);
   else if (known !== undefined) return [known];

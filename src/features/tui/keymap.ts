@@ -8,12 +8,15 @@ import { settingCommand } from "../chat_commands/setting_command.ts";
 import { undoCommand } from "../chat_commands/undo_command.ts";
 import { helpRows } from "./help.ts";
 import { expanded, rememberChips } from "./chips.ts";
+import { filesIn } from "./files.ts";
 import { remember } from "./history.ts";
 import { clear, erase, insert, insertKey, moveLine, recall } from "./input.ts";
 import { editWith } from "./input_keys.ts";
 import { forgetEdits } from "./input_undo.ts";
 import type { Key } from "./keys.ts";
 import { type Focus, type Model, shownLane } from "./model.ts";
+import { inSearch } from "./search.ts";
+import { pastedPaths } from "./pasted_paths.ts";
 import { scrollBy, scrollToStart, type View } from "./scroll.ts";
 import { addMessage } from "./transcript.ts";
 import { answeredBy, answerTyped, inQuestion, takeBack, takeBackDenial } from "./question_keys.ts";
@@ -31,6 +34,7 @@ export function press(model: Model, key: Key, context: PressContext): Effect[] {
   const leaving = model.leaving;
   model.leaving = false;
   model.notice = undefined;
+  if (model.search !== undefined) return inSearch(model, model.search, key);
   if (key.type === "named") {
     if (key.name === "ctrl-c") return interrupt(model, leaving);
     if (key.name === "ctrl-z") return [{ type: "suspend" }];
@@ -208,7 +212,9 @@ function inInput(model: Model, key: Key, context: PressContext): Effect[] {
     input.last = undefined;
     if (chord !== undefined) return chord;
     if (!insertKey(input, key)) model.notice = "the message is too long and was cut";
-    return [];
+    if (key.type === "character") return [];
+    const pasted = pastedPaths(key.text, Deno.build.os === "windows");
+    return pasted.length > 0 ? [{ type: "attach", pasted }] : [];
   }
   switch (key.name) {
     case "enter":
@@ -265,6 +271,7 @@ function submit(model: Model, { newId }: PressContext, asked_for?: Delivery): Ef
   const answers = own === undefined && delivery === undefined;
   const answered = answers ? answerTyped(model, word) : undefined;
   if (answered !== undefined) return answered;
+  const files = filesIn(input).map(({ key }) => key);
   rememberChips(input);
   clear(input);
   forgetEdits(input);
@@ -277,7 +284,12 @@ function submit(model: Model, { newId }: PressContext, asked_for?: Delivery): Ef
   if (exported !== undefined) return [{ type: "export", command: exported }];
   const undo = undoCommand(word);
   if (undo !== undefined) return [{ type: "undo", command: undo }];
-  const message = { text, client_message_id: newId(), ...(delivery && { delivery }) };
+  const message = {
+    text,
+    client_message_id: newId(),
+    ...delivery && { delivery },
+    ...files.length > 0 && { files },
+  };
   const { client_message_id } = message;
   model.outbox.push(message);
   addMessage(model, text, { client_message_id });

@@ -104,6 +104,25 @@ export interface Anchor {
   row: number;
 }
 
+/** A message that the person sent, in any session. */
+export interface FoundMessage {
+  session_id: string;
+  seq: number;
+  /** Its beginning, in one line. */
+  text: string;
+}
+
+/** The search for an earlier message. */
+export interface Search {
+  query: string;
+  /** Newest first, those of this directory before others. */
+  found: FoundMessage[];
+  /** The chosen one. */
+  at: number;
+  /** Whether an answer is awaited. */
+  waits: boolean;
+}
+
 export interface SessionView {
   id: string;
   workdir: string;
@@ -136,9 +155,11 @@ export interface Model {
   lanes: LaneView[];
   approvals: ApprovalView[];
   /** Messages that the daemon has not confirmed; sent again after a reconnect. */
-  outbox: { client_message_id: string; text: string; delivery?: Delivery }[];
+  outbox: { client_message_id: string; text: string; delivery?: Delivery; files?: string[] }[];
   input: Input;
   history: string[];
+  /** Set while the person looks for an earlier message. */
+  search?: Search;
   /** The question that the message being typed answers. */
   input_answers?: string;
   /** Whether that message says what to do instead of what it denies. */
@@ -189,6 +210,7 @@ export function emptyModel(session_id: string): Model {
     outbox: [],
     input: emptyInput(),
     history: [],
+    search: undefined,
     input_answers: undefined,
     input_denies: false,
     focus: "input",

@@ -1,6 +1,7 @@
 /** The requests of the tui.* verbs, answered alike with and without a terminal. */
 import { SvcError } from "../../protocol/errors.ts";
 import type { TuiClient } from "./client.ts";
+import type { Effect } from "./effect.ts";
 import { parseKey } from "./keys.ts";
 
 export type TuiRequest =
@@ -8,6 +9,9 @@ export type TuiRequest =
   | { method: "snapshot" }
   | { method: "get_model"; jsonpath?: string }
   | { method: "focus_lane"; lane_id: string };
+
+/** What reads the person's files or takes their terminal: only their own keys do that. */
+const OF_PERSON: readonly Effect["type"][] = ["editor", "attach", "paste_image"];
 
 /**
  * Answers a request.
@@ -24,9 +28,9 @@ export async function answerRequest(client: TuiClient, request: TuiRequest): Pro
       tui.screen();
       const pressed = key === undefined ? { type: "paste", text: text! } as const : parseKey(key);
       const effects = tui.press(pressed);
-      const possible = effects.filter(({ type }) => type !== "editor");
-      if (possible.length < effects.length) {
-        tui.notice("an editor opens only by keys in a terminal of your own");
+      const possible = effects.filter(({ type }) => !OF_PERSON.includes(type));
+      if (effects.some(({ type }) => type === "editor" || type === "paste_image")) {
+        tui.notice("that works only with keys in a terminal of your own");
       }
       await client.perform(possible);
       return position(client);

@@ -13,6 +13,8 @@ import { introduction } from "./introduction.ts";
 import { expanded, markedFrom, sizeOf } from "./chips.ts";
 import { INPUT_MAX, insertMarked, markedAgain, setMarked, written } from "./input.ts";
 import { undo } from "./input_undo.ts";
+import { addFile, attachPasted, type FoundFile, type MessageFiles } from "./files.ts";
+import type { PastedPath } from "./pasted_paths.ts";
 import type { Key } from "./keys.ts";
 import { applyToLanes, laneView, loadBefore } from "./lanes.ts";
 import { type LayMarkdown, Layouts } from "./layout.ts";
@@ -21,6 +23,7 @@ import { outline } from "./outline.ts";
 import type { Effect } from "./effect.ts";
 import { press, showLane } from "./keymap.ts";
 import { render, type Screen, showsQuestion } from "./render.ts";
+import { addFound, type FoundResult } from "./search.ts";
 import { applyToSession } from "./session_events.ts";
 import { clean, cleanLine, lineText } from "./text.ts";
 import type { snapshotSchema } from "./schemas.ts";
@@ -204,7 +207,9 @@ export class Tui {
       undo(input);
       this.notice("the queued messages are too long for one message; Up has them");
     }
-    const files = messages.flatMap(({ attachments = [] }) => attachments);
+    const known = new Set(input.sent.map(({ text }) => text));
+    const lost = messages.filter(({ text }) => !known.has(text));
+    const files = lost.flatMap(({ attachments = [] }) => attachments);
     if (files.length > 0) {
       this.tell(`these are not sent again: ${files.map((it) => attachmentLine(it)).join(" ")}`);
     }
@@ -220,6 +225,26 @@ export class Tui {
     const { input } = this.model;
     setMarked(input, markedAgain(input, text));
     input.recalled = undefined;
+  }
+
+  /** Shows messages that a search has found. @param first whether they are its first */
+  addFound(results: readonly FoundResult[], first: boolean): void {
+    if (this.model.search !== undefined) addFound(this.model.search, results, first);
+  }
+
+  /** Puts files in the place of their pasted paths. */
+  attachPasted(pasted: readonly PastedPath[], files: MessageFiles | undefined): void {
+    if (files !== undefined) attachPasted(this.model, pasted, (path) => files.read(path));
+  }
+
+  /** Puts a file at the cursor, or says why not. */
+  addFile(found: FoundFile): void {
+    addFile(this.model, found);
+  }
+
+  /** Takes an earlier message in place of what was typed. */
+  takeFound(text: string): void {
+    this.showDraft(text);
   }
 
   /** Returns the message with all that was pasted, for an editor. */

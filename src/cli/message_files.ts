@@ -32,7 +32,7 @@ export class OwnMessageFiles implements MessageFiles {
   }
 
   #take(read: ReadMedia | string, name: string, path: string): FoundFile {
-    if (typeof read === "string") return { problem: `${name} ${read}` };
+    if (typeof read === "string") return { problem: `${name}: ${read}` };
     this.#forgetUnused();
     const key = crypto.randomUUID();
     const { media_type, data } = read;

@@ -180,8 +180,14 @@ export class TuiClient {
   async #perform(effect: Effect): Promise<void> {
     switch (effect.type) {
       case "send": {
-        const { text, client_message_id, delivery, files } = effect;
+        const { text, client_message_id, delivery, files, run } = effect;
         if (this.#link === undefined) return;
+        if (run) {
+          const command = { text: text.slice(1), client_message_id, run };
+          const { seq } = await this.#call("session.send", command);
+          this.tui.sent(client_message_id, seq);
+          return this.#events.onChange();
+        }
         const { text: message } = /^\\?\//.test(text)
           ? await this.#call("commands.expand", { text })
           : effect;

@@ -15,6 +15,8 @@ export type Effect =
     delivery?: Delivery;
     /** Keys of its files. */
     files?: string[];
+    /** Whether it is a command of the person, after its first character. */
+    run?: true;
   }
   | {
     type: "approve";

@@ -2,6 +2,7 @@
 import { nextApproval } from "../../protocol/approval.ts";
 import { CHAT_COMMANDS, type ChatCommand } from "../../protocol/chat_commands.ts";
 import type { Delivery } from "../../protocol/events.ts";
+import { personCommand } from "../../protocol/person_command.ts";
 import { exportCommand } from "../chat_commands/export_command.ts";
 import { QUEUE_USAGE, queuedText } from "../chat_commands/queue_command.ts";
 import { settingCommand } from "../chat_commands/setting_command.ts";
@@ -14,7 +15,7 @@ import { clear, erase, insert, insertKey, moveLine, recall } from "./input.ts";
 import { editWith } from "./input_keys.ts";
 import { forgetEdits } from "./input_undo.ts";
 import type { Key } from "./keys.ts";
-import { type Focus, type Model, shownLane } from "./model.ts";
+import { type Focus, type Model, type Sending, shownLane } from "./model.ts";
 import { inSearch } from "./search.ts";
 import { pastedPaths } from "./pasted_paths.ts";
 import { scrollBy, scrollToStart, type View } from "./scroll.ts";
@@ -284,15 +285,17 @@ function submit(model: Model, { newId }: PressContext, asked_for?: Delivery): Ef
   if (exported !== undefined) return [{ type: "export", command: exported }];
   const undo = undoCommand(word);
   if (undo !== undefined) return [{ type: "undo", command: undo }];
-  const message = {
-    text,
+  const run = personCommand(text);
+  const message: Sending = {
+    text: run === undefined ? text : `!${run}`,
     client_message_id: newId(),
     ...delivery && { delivery },
     ...files.length > 0 && { files },
+    ...run !== undefined && { run: true },
   };
   const { client_message_id } = message;
   model.outbox.push(message);
-  addMessage(model, text, { client_message_id });
+  addMessage(model, message.text, { client_message_id });
   const { state, paused_by_stop } = model.session;
   const send: Effect = { type: "send", ...message };
   // A message to a paused session also resumes it.

@@ -112,6 +112,15 @@ export interface FoundMessage {
   text: string;
 }
 
+/** A message that the daemon has not confirmed; see `Effect`. */
+export interface Sending {
+  client_message_id: string;
+  text: string;
+  delivery?: Delivery;
+  files?: string[];
+  run?: true;
+}
+
 /** The search for an earlier message. */
 export interface Search {
   query: string;
@@ -155,7 +164,7 @@ export interface Model {
   lanes: LaneView[];
   approvals: ApprovalView[];
   /** Messages that the daemon has not confirmed; sent again after a reconnect. */
-  outbox: { client_message_id: string; text: string; delivery?: Delivery; files?: string[] }[];
+  outbox: Sending[];
   input: Input;
   history: string[];
   /** Set while the person looks for an earlier message. */

@@ -62,6 +62,8 @@ export interface CallContext {
   delegate?(subagent: Subagent): Promise<SubagentEnd>;
   /** What the person said of the call before its turn was cut off. */
   said?: Said;
+  /** Whether the person makes the call: no rule, hook or question stands before it. */
+  by_person?: boolean;
 }
 
 /** What a person has said of a call. */
@@ -80,7 +82,16 @@ export interface Said {
 export async function runCall(step: CallContext, call: ToolCall): Promise<ToolOutcome> {
   const { call_id, tool, args, echo, written } = call;
   const lane_id = MAIN_LANE;
-  await step.session.emit("session.tool_started", { call_id, tool, args, lane_id, echo, written });
+  const by = step.by_person ? { by: "person" as const } : {};
+  await step.session.emit("session.tool_started", {
+    call_id,
+    tool,
+    args,
+    lane_id,
+    echo,
+    written,
+    ...by,
+  });
   return await finishCall(step, call);
 }
 
@@ -201,7 +212,10 @@ async function perform(
   }
   const made = await makeReady(step, tool, call.args);
   if ("problem" in made) return { ok: false, output: made.problem };
-  const admitted = await admit(step, call.call_id, tool, made, progress);
+  const { by_person = false } = step;
+  const admitted: Admitted & Approved = by_person
+    ? { ready: made, ruling: {} }
+    : await admit(step, call.call_id, tool, made, progress);
   const { context, ruling, ready: { args, located, scope } } = admitted;
   const { root } = located;
   const { workdir } = scope;
@@ -211,7 +225,7 @@ async function perform(
   // A hook may make something else of it now than the person has seen.
   const allowed = said.allowed !== undefined &&
     JSON.stringify(said.allowed) === JSON.stringify(args);
-  const { refusal, by_rule = false } = "refusal" in admitted
+  const { refusal, by_rule = false } = by_person || "refusal" in admitted
     ? admitted
     : await decideCall({ ...hooked, workdir, preview, allowed }, ruling, session, turn, progress);
   if (turn.continued) await session.approvals.settle(call.call_id, refusal ? "deny" : "allow");
@@ -221,7 +235,7 @@ async function perform(
     turn.signal.throwIfAborted();
     // Only a search of the whole directory finds everything that leads to a file.
     const risk = asked_about ?? tool.risk?.(args, workdir);
-    if (asked_about === undefined && risk !== undefined) {
+    if (asked_about === undefined && risk !== undefined && !by_person) {
       const output = `${tool.describe(args)}: ${risk.runner}; make this call again, so that the ` +
         "person can be asked";
       return withContext({ ok: false, output }, context);
@@ -270,7 +284,7 @@ async function perform(
     });
     await session.approvals.withdraw(call_id);
     await lane.end(outcome.ok ? "done" : "errored");
-    if (turn.soft.aborted) return withNotes(outcome, context);
+    if (turn.soft.aborted || by_person) return withNotes(outcome, context);
     const hooks = parts.afterCall?.(session, hooked, outcome, turn.soft) ?? Promise.resolve("");
     // Keep the call's result, whatever stops its hooks.
     const after = await progress.wait(hooks.catch(() => ""));

@@ -83,7 +83,11 @@ interface Step {
 
 /** Returns the function that runs a session's turns. */
 export function turnRunner(parts: LoopParts): (session: Session, turn: Turn) => Promise<TurnEnd> {
-  return (session, turn) => runLoop(parts, session, turn);
+  return async (session, turn) => {
+    if (session.state.turn?.run === undefined) return await runLoop(parts, session, turn);
+    const { runPersonCommand } = await import("./person_command.ts");
+    return await runPersonCommand(parts, session, turn);
+  };
 }
 
 /** @throws {Error} for a failure without its own stop reason */

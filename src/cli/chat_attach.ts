@@ -33,23 +33,37 @@ export function readAttachments(paths: readonly string[]): AttachedFile[] {
   });
 }
 
-function readMedia(path: string): { media_type: MediaType; data: Uint8Array } {
-  const refuse = (problem: string) => new UsageError(`--attach ${path}: ${problem}`);
-  let data: Uint8Array;
+function readMedia(path: string): ReadMedia {
+  const read = mediaAt(path);
+  if (typeof read === "string") throw new UsageError(`--attach ${path}: ${read}`);
+  return read;
+}
+
+/** An image or document, with its checked type. */
+export interface ReadMedia {
+  media_type: MediaType;
+  data: Uint8Array;
+}
+
+/** Reads an image or document. @returns what is wrong with the file, if no model accepts it */
+export function mediaAt(path: string): ReadMedia | string {
   try {
     const { isFile, size } = Deno.statSync(path);
     // Opening a pipe would wait for a writer.
-    if (!isFile) throw refuse("is not a regular file");
+    if (!isFile) return "is not a regular file";
     if (size > ATTACHED_BYTES_MAX) {
-      throw refuse(`has ${sizeText(size)}; a model can be given ${sizeText(ATTACHED_BYTES_MAX)}`);
+      return `has ${sizeText(size)}; a model can be given ${sizeText(ATTACHED_BYTES_MAX)}`;
     }
-    data = Deno.readFileSync(path);
+    return mediaOf(Deno.readFileSync(path));
   } catch (error) {
-    throw error instanceof UsageError ? error : refuse(messageOf(error));
+    return messageOf(error);
   }
+}
+
+/** Checks the bytes of an image or document. @returns as {@linkcode mediaAt} */
+export function mediaOf(data: Uint8Array): ReadMedia | string {
   const head = mediaHead(data);
-  if (head === undefined) throw refuse("is not a PNG, JPEG, GIF or WebP image and not a PDF");
+  if (head === undefined) return "is not a PNG, JPEG, GIF or WebP image and not a PDF";
   const problem = mediaProblem(head, data.length);
-  if (problem !== undefined) throw refuse(problem);
-  return { media_type: head.media_type, data };
+  return problem ?? { media_type: head.media_type, data };
 }

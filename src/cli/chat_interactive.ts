@@ -5,6 +5,7 @@ import { toSvcError, wasAnswered, withHint } from "../protocol/errors.ts";
 import { writeAllSync } from "../base/write_all.ts";
 import { contextText } from "../protocol/compacted_text.ts";
 import type { Delivery, SessionEvent } from "../protocol/events.ts";
+import { personCommand } from "../protocol/person_command.ts";
 import { stillPending } from "../session/state_steps.ts";
 import { visible, visibleJson } from "../base/visible.ts";
 import { parkedNow } from "../protocol/note_text.ts";
@@ -152,11 +153,18 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
     if (said !== undefined) say(paint.dim(visible(named(said))));
   };
   const send = async (line: string, delivery?: Delivery) => {
-    const text = await messageFor(rpc, session_id, line);
+    const run = personCommand(line);
+    const text = run ?? await messageFor(rpc, session_id, line);
     busy = true;
     const client_message_id = crypto.randomUUID();
     view.typedHere(client_message_id);
-    const message = { session_id, text, client_message_id, ...(delivery && { delivery }) };
+    const message = {
+      session_id,
+      text,
+      client_message_id,
+      ...delivery && { delivery },
+      ...run !== undefined && { run: true },
+    };
     await deliver((rpc) => rpc.call("session.send", message));
   };
   /** Sends what takes effect once; if the connection breaks, the next daemon gets it too. */

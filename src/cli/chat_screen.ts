@@ -4,7 +4,7 @@ import type { Point } from "../features/tui/point.ts";
 import type { Tui } from "../features/tui/tui.ts";
 import { painter as styles, wantsColour } from "./chat_render.ts";
 import { env } from "./environment.ts";
-import type { Mouse, TerminalInput } from "./terminal_keys.ts";
+import type { Mouse, TerminalEvent } from "./terminal_keys.ts";
 import { attentionSequence, titleSequence } from "./terminal_notice.ts";
 import { clipboardSequence, type Place, type Selected } from "./terminal_selection.ts";
 import { Terminal } from "./terminal.ts";
@@ -39,7 +39,7 @@ export class ChatScreen {
   /** Whether the window has the focus; undefined where terminals do not tell. */
   #focused: boolean | undefined;
   #title = "";
-  #held: TerminalInput[] | undefined;
+  #held: TerminalEvent[] | undefined;
 
   constructor() {
     this.terminal = new Terminal({
@@ -92,7 +92,7 @@ export class ChatScreen {
     await this.terminal.close();
   }
 
-  #take(input: TerminalInput): void {
+  #take(input: TerminalEvent): void {
     const chat = this.#chat;
     if (this.#held !== undefined && input.type !== "focus") this.#held.push(input);
     else if (input.type === "focus") this.#focused = input.focused;

@@ -14,8 +14,11 @@ import { openPicker } from "../features/tui/picker_keys.ts";
 import type { Point } from "../features/tui/point.ts";
 import { answerRequest } from "../features/tui/requests.ts";
 import { Tui } from "../features/tui/tui.ts";
+import { ChatDraft } from "./chat_draft.ts";
 import { wantsColour } from "./chat_render.ts";
 import { ChatScreen, type Left } from "./chat_screen.ts";
+import { MessageEditor } from "./message_editor.ts";
+import { OwnMessageFiles } from "./message_files.ts";
 import { Arming } from "./terminal_timers.ts";
 import { named, ownName } from "./own_name.ts";
 
@@ -67,6 +70,8 @@ class TerminalChat {
   readonly #arming: Arming;
   readonly #paths: HomePaths;
   readonly #answering = new Set<Promise<void>>();
+  readonly #draft: ChatDraft;
+  readonly #editor = new MessageEditor();
   /** Another session is to be shown. */
   readonly #other = Promise.withResolvers<Left>();
   #opens = false;
@@ -90,13 +95,29 @@ class TerminalChat {
       tui.arm();
       painter.request();
     });
+    this.#draft = new ChatDraft(session_id, {
+      read: () => tui.written(),
+      show(text) {
+        tui.showDraft(text);
+        painter.request();
+      },
+    });
+    const edit = async () => {
+      const edited = await terminal.lend(() => this.#editor.edit(tui.textToEdit()));
+      if ("text" in edited) tui.takeEdited(edited.text);
+      else tui.notice(edited.problem);
+      this.#draft.changed();
+      painter.forget();
+    };
     this.#client = new TuiClient(tui, {
       onChange: () => painter.request(),
       onOwn(effect) {
         if (effect === "quit") left.resolve({ code: 0 });
         else if (effect === "redraw") painter.forget();
+        else if (effect === "editor") void edit();
         else terminal.suspend();
       },
+      files: new OwnMessageFiles(tui.model),
       onOpen: (session_id) => {
         this.#opens = true;
         this.#other.resolve({ code: 0, session_id });
@@ -142,6 +163,7 @@ class TerminalChat {
     const leads_on = effects.some(({ type }) => type === "open_session" || type === "new_session");
     // What is typed from now on is meant for the other session.
     if (leads_on) this.#screen.hold();
+    this.#draft.changed();
     await this.#client.perform(effects);
     if (leads_on && !this.#opens) this.#screen.release();
   }
@@ -160,12 +182,14 @@ class TerminalChat {
   async close(): Promise<void> {
     this.#arming.close();
     await within(Promise.all(this.#answering), LAST_MS);
+    await this.#draft.close();
+    this.#editor[Symbol.dispose]();
     this.#rpc.close();
   }
 
   async #follow(): Promise<never> {
     for (;;) {
-      await openOver(this.#rpc, this.#client, this.#answering);
+      await openOver(this.#rpc, this.#client, this.#draft, this.#answering);
       void this.#client.perform(this.#first.splice(0));
       await this.#rpc.closed;
       this.#client.close();
@@ -178,6 +202,7 @@ class TerminalChat {
 async function openOver(
   rpc: RpcClient,
   client: TuiClient,
+  draft: ChatDraft,
   answering: Set<Promise<void>>,
 ): Promise<void> {
   const link: Link = {
@@ -189,13 +214,18 @@ async function openOver(
     },
   };
   rpc.onEvent = (event) => {
+    if (event.type === "draft.changed") return draft.take(event.data);
     if (event.type !== "tui.request") return link.onEvent(event);
-    const answered = answerTo(rpc, client, event.data).finally(() => answering.delete(answered));
+    const answered = answerTo(rpc, client, event.data).finally(() => {
+      answering.delete(answered);
+      draft.changed();
+    });
     answering.add(answered);
   };
   rpc.onSubscriptionEnded = (error) => link.onSubscriptionEnded(error);
   try {
     await client.open(link);
+    await draft.open(rpc);
     await rpc.call("tui.attach", { session_id: client.tui.model.session.id });
   } catch (error) {
     if (!rpc.lost) throw error;

@@ -2,10 +2,11 @@
 import { within } from "../base/within.ts";
 import { writeAllSync } from "../base/write_all.ts";
 import { DEFAULT_SIZE, type Size } from "../features/tui/arrange.ts";
-import { KeyDecoder, type TerminalInput } from "./terminal_keys.ts";
+import { TerminalInput } from "./terminal_input.ts";
+import { KeyDecoder, type TerminalEvent } from "./terminal_keys.ts";
 
 export interface TerminalEvents {
-  onInput(input: TerminalInput): void;
+  onInput(input: TerminalEvent): void;
   /** The size changed, or the screen was cleared. */
   onRedraw(): void;
   /** A signal or the end of the input: the program must end with this code. */
@@ -34,6 +35,8 @@ const ENDING: readonly (readonly [Deno.Signal, number])[] = [
   ["SIGQUIT", 3],
   ["SIGTERM", 15],
 ];
+/** Signals that keys send to every program of the terminal. */
+const FROM_KEYS: readonly Deno.Signal[] = ["SIGINT", "SIGQUIT"];
 const SIGNAL_BASE = 128;
 const HANGUP = SIGNAL_BASE + 1;
 /** How long to wait for a terminal to take pending output. */
@@ -54,8 +57,11 @@ export class Terminal {
   readonly #options: TerminalOptions;
   readonly #listeners: [Deno.Signal, () => void][] = [];
   readonly #restore = () => this.#leave();
+  readonly #input = new TerminalInput();
   #entered = false;
   #closed = false;
+  /** Whether another program has the terminal. */
+  #lent = false;
   #escape: number | undefined;
   #writing: Promise<void> = Promise.resolve();
 
@@ -98,9 +104,26 @@ export class Terminal {
     if (Deno.build.os !== "windows") Deno.kill(0, "SIGTSTP");
   }
 
+  /** Gives the terminal to another program, and takes it back. */
+  async lend<T>(use: () => Promise<T>): Promise<T> {
+    await this.#input.pause();
+    await this.#settled();
+    this.#leave();
+    this.#lent = true;
+    try {
+      return await use();
+    } finally {
+      this.#lent = false;
+      this.#enter();
+      this.#input.resume();
+      this.#events.onRedraw();
+    }
+  }
+
   /** Restores the terminal. */
   async close(): Promise<void> {
     this.#closed = true;
+    this.#input[Symbol.dispose]();
     clearTimeout(this.#escape);
     for (const [signal, listener] of this.#listeners.splice(0)) {
       Deno.removeSignalListener(signal, listener);
@@ -113,7 +136,11 @@ export class Terminal {
 
   #listen(): void {
     for (const [signal, number] of ENDING) {
-      this.#on(signal, () => this.#events.onLeave(SIGNAL_BASE + number));
+      this.#on(signal, () => {
+        // Ctrl-C in the other program is for that one.
+        if (this.#lent && FROM_KEYS.includes(signal)) return;
+        this.#events.onLeave(SIGNAL_BASE + number);
+      });
     }
     this.#on("SIGWINCH", () => this.#events.onRedraw());
     this.#on("SIGTSTP", async () => {
@@ -136,7 +163,7 @@ export class Terminal {
   }
 
   #enter(): void {
-    if (this.#entered || this.#closed) return;
+    if (this.#entered || this.#closed || this.#lent) return;
     Deno.stdin.setRaw(true);
     writeNow(`${ENTER}${this.#knowsMore ? ENTER_MORE : ""}${this.#options.mouse ? MOUSE_ON : ""}`);
     this.#entered = true;
@@ -157,7 +184,7 @@ export class Terminal {
   async #read(): Promise<void> {
     const decoder = new KeyDecoder();
     const buffer = new Uint8Array(16 * 1024);
-    const next = () => this.#closed ? null : Deno.stdin.read(buffer).catch(() => null);
+    const next = () => this.#closed ? null : this.#input.read(buffer).catch(() => null);
     for (let size; (size = await next()) !== null;) {
       clearTimeout(this.#escape);
       this.#take(decoder.feed(buffer.subarray(0, size)));
@@ -188,7 +215,7 @@ export class Terminal {
     if (!this.#closed) this.#events.onLeave(HANGUP);
   }
 
-  #take(inputs: readonly TerminalInput[]): void {
+  #take(inputs: readonly TerminalEvent[]): void {
     if (!this.#closed) { for (const input of inputs) this.#events.onInput(input); }
   }
 }

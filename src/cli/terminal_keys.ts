@@ -19,7 +19,7 @@ export interface WindowFocus {
 }
 
 /** What comes from a terminal. */
-export type TerminalInput = Key | Mouse | WindowFocus;
+export type TerminalEvent = Key | Mouse | WindowFocus;
 
 const ESC = "\x1b";
 const PASTE_END = "\x1b[201~";
@@ -92,6 +92,8 @@ const MOUSE_LEFT = 0;
 const MOUSE_MOVED = 32;
 const MOUSE_WHEEL = 64;
 const MOUSE_OTHER = 128;
+/** Ctrl with _, / or 7. */
+const UNDERSCORE = 0x1f;
 const PASTE_BEGINS = 200;
 /** xterm's modifyOtherKeys: `CSI 27 ; modifiers ; code ~`. */
 const OTHER_KEY = 27;
@@ -106,9 +108,9 @@ export class KeyDecoder {
   #pasted: string | undefined;
 
   /** Takes bytes. @returns what is complete. */
-  feed(bytes: Uint8Array): TerminalInput[] {
+  feed(bytes: Uint8Array): TerminalEvent[] {
     this.#rest += this.#utf8.decode(bytes, { stream: true });
-    const keys: TerminalInput[] = [];
+    const keys: TerminalEvent[] = [];
     for (let taken; this.#rest !== "" && (taken = this.#take(keys)) > 0;) {
       this.#rest = this.#rest.slice(taken);
     }
@@ -128,7 +130,7 @@ export class KeyDecoder {
   }
 
   /** Takes one key off the front. @returns its code units; 0 while it is incomplete. */
-  #take(keys: TerminalInput[]): number {
+  #take(keys: TerminalEvent[]): number {
     const text = this.#rest;
     if (this.#pasted !== undefined) return this.#takePasted(keys);
     if (text[0] === ESC) return this.#takeSequence(keys);
@@ -142,7 +144,7 @@ export class KeyDecoder {
     return 1;
   }
 
-  #takePasted(keys: TerminalInput[]): number {
+  #takePasted(keys: TerminalEvent[]): number {
     const text = this.#rest;
     const end = text.indexOf(PASTE_END);
     if (end >= 0) {
@@ -162,7 +164,7 @@ export class KeyDecoder {
     return whole;
   }
 
-  #takeSequence(keys: TerminalInput[]): number {
+  #takeSequence(keys: TerminalEvent[]): number {
     const text = this.#rest;
     const csi = text.match(CSI);
     if (csi !== null) {
@@ -190,6 +192,7 @@ export class KeyDecoder {
 function control(code: number): Key | undefined {
   if (CONTROLS[code] !== undefined) return named(CONTROLS[code]);
   if (code === 0) return named("space", { ctrl: true });
+  if (code === UNDERSCORE) return named("_", { ctrl: true });
   return code <= 26 ? named(letter(code), { ctrl: true }) : undefined;
 }
 
@@ -206,7 +209,7 @@ function withAlt(text: string): Key {
   return named(char.toLowerCase(), { alt: true });
 }
 
-function sequenceKey(parameters: string, final: string): TerminalInput[] {
+function sequenceKey(parameters: string, final: string): TerminalEvent[] {
   const mouse = MOUSE.exec(parameters);
   if (mouse !== null) return mouseInput(mouse.slice(1).map(Number), final);
   if (parameters === "" && (final === "I" || final === "O")) {

@@ -1,12 +1,12 @@
 import { assertEquals } from "@std/assert";
-import { KeyDecoder, type TerminalInput } from "./terminal_keys.ts";
+import { KeyDecoder, type TerminalEvent } from "./terminal_keys.ts";
 
 function bytes(text: string): Uint8Array {
   return new TextEncoder().encode(text);
 }
 
 /** The keys' names, characters as they are, pastes in angle brackets; what the mouse and window did. */
-function short(keys: readonly TerminalInput[]): string[] {
+function short(keys: readonly TerminalEvent[]): string[] {
   return keys.map((key) => {
     switch (key.type) {
       case "named":

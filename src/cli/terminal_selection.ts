@@ -1,5 +1,5 @@
 /** What a person marks on the screen with the mouse, to copy it. */
-import { type Line, graphemes, lineText, width } from "../features/tui/text.ts";
+import { graphemes, type Line, lineText, width } from "../features/tui/text.ts";
 
 /** A place on the screen, from 0. */
 export interface Place {

@@ -86,8 +86,9 @@ export function makeCore(parts: CoreParts): Core {
     isShown: (path) => jail.isShown(path),
     async runTurn(session, turn) {
       await jail.load();
-      const { model } = session.state;
-      const agents = features().agents.find((it) => it.answers(model)) ?? await turns.get();
+      const { model, turn: { run } = {} } = session.state;
+      const agent = run === undefined && features().agents.find((it) => it.answers(model));
+      const agents = agent || await turns.get();
       try {
         return await agents.runTurn(session, turn);
       } finally {

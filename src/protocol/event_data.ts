@@ -78,6 +78,8 @@ export interface LaterMessage {
   /** Limits of its turn: model calls, and USD. */
   max_steps?: number;
   max_usd?: number;
+  /** The person's own command, after a `!`: its turn runs it, and asks no model. */
+  run?: true;
 }
 
 /** A message for the next model call. */
@@ -240,7 +242,12 @@ export interface EventData {
     queued?: LaterMessage;
   };
   /** A turn begins. */
-  "turn.started": { turn_id: string; model: string };
+  "turn.started": {
+    turn_id: string;
+    model: string;
+    /** The command of the person that it runs, instead of asking the model. */
+    run?: string;
+  };
   /**
    * A turn that was cut off or parked goes on: after a stop of the daemon, after its crash, at the end
    * of a limit, or because a person asked for it. What the model was still saying is void, as before a retry.
@@ -267,6 +274,8 @@ export interface EventData {
     /** What the provider wants back with the call. */
     echo?: Record<string, unknown>;
     written?: WrittenCall;
+    /** Set when the person makes the call, which no rule decides about, instead of the model. */
+    by?: "person";
   };
   /** A tool call has ended. */
   "session.tool_completed": CallEnd;

@@ -66,6 +66,8 @@ export interface OpenTurn {
   usage: TurnUsage;
   /** From the message that started it. */
   limits?: TurnLimits;
+  /** The command of the person that it runs, instead of asking the model. */
+  run?: string;
   /** How long the model may think; unset after a change of model. */
   effort?: Effort;
   /** Whether a clean stop left it for the next daemon. */

@@ -193,6 +193,7 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
         usage: { tokens_in: 0, tokens_out: 0, tokens_cached: 0, usd: 0 },
       };
       if (Object.keys(limits).length > 0) state.turn.limits = limits;
+      if (event.data.run !== undefined) state.turn.run = event.data.run;
       if (state.effort !== undefined) state.turn.effort = state.effort;
       state.activity = activityOf(state);
       break;

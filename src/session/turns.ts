@@ -44,6 +44,8 @@ export class Turns {
   readonly #parts: SessionParts;
   readonly #compaction = new CompactionRequest();
   #turn: RunningTurn | undefined;
+  /** Messages on their way into the journal. */
+  #delivering = 0;
   /** What has cut off the turn that is open in the journal and waits to go on. */
   #left: CutBy | undefined;
 
@@ -89,7 +91,8 @@ export class Turns {
     this.closer.mended();
     const message_id = this.#parts.ids.next("msg");
     const message = { message_id, text, ...more };
-    const seq = delivery === "queue" && this.delivery !== undefined
+    // A command has a turn of its own, in which nothing else is answered.
+    const seq = more.run || delivery === "queue" && this.delivery !== undefined
       ? (await this.#session.emit("user.queued", message)).seq
       : await this.#deliver(message);
     // It steers the turn that waits to go on; behind a parked one it waits too.
@@ -101,7 +104,12 @@ export class Turns {
   async #deliver(message: LaterMessage): Promise<number> {
     const { delivery } = this;
     const sent = { ...message, ...(delivery && { delivery }) };
-    return (await this.#session.emit("user.message", sent)).seq;
+    this.#delivering++;
+    try {
+      return (await this.#session.emit("user.message", sent)).seq;
+    } finally {
+      this.#delivering--;
+    }
   }
 
   /**
@@ -118,7 +126,9 @@ export class Turns {
   ): Promise<boolean> {
     if (delivery === "steer") {
       const later = this.inbox.later.find(({ message }) => message.message_id === message_id);
-      if (later === undefined) return false;
+      if (later === undefined || later.message.run || this.#state.turn?.run !== undefined) {
+        return false;
+      }
       this.#writer.requireWritable();
       await this.inbox.takeLater(later, () => this.#deliver(later.message));
       if (!this.goOn()) this.startNext();
@@ -137,6 +147,8 @@ export class Turns {
 
   /** How a message reaches the model that is sent now; undefined if it begins a turn. */
   get delivery(): Delivery | undefined {
+    // No model reads it while a command of the person runs.
+    if (this.#state.turn?.run !== undefined) return "queue";
     if (this.#left !== undefined) return "steer";
     if (this.#turn === undefined) return this.#mayBegin() ? undefined : "queue";
     const { answers, left, soft } = this.#turn;
@@ -166,6 +178,8 @@ export class Turns {
   #startLater(): void {
     const [later] = this.inbox.later;
     if (later === undefined || !turnIsDue(this.#state)) return;
+    // Its turn must not begin as that of a command.
+    if (this.#delivering > 0) return;
     this.#begin(async (turn) => {
       // It is about to be answered: nobody can take it back between two awaits.
       turn.held_seq = Infinity;
@@ -175,7 +189,7 @@ export class Turns {
         this.#warn("could not begin a queued message", error);
         return this.closer.mend();
       }
-      await this.#runTurn(turn);
+      await this.#runTurn(turn, { run: later.message.run && later.message.text.slice(1) });
     });
   }
 
@@ -234,7 +248,7 @@ export class Turns {
     if (parked !== undefined && !early && !this.#limitEnded(parked)) return false;
     this.#left = undefined;
     const by = parked !== undefined && early ? "asked" : after;
-    this.#begin((it) => this.#runTurn(it, by), turn.turn_id);
+    this.#begin((it) => this.#runTurn(it, { after: by }), turn.turn_id);
     return true;
   }
 
@@ -276,7 +290,7 @@ export class Turns {
       });
     }
     const begun = Promise.withResolvers<void>();
-    this.#begin((turn) => this.#runTurn(turn, "asked", begun), cut.turn_id);
+    this.#begin((turn) => this.#runTurn(turn, { after: "asked", begun }), cut.turn_id);
     await begun.promise;
     return cut.turn_id;
   }
@@ -364,11 +378,17 @@ export class Turns {
     );
   }
 
-  /** @param after what has cut it off, if it goes on; `begun` settles when that is recorded. */
+  /**
+   * @param how `after`: what has cut it off, if it goes on; `begun` settles when that is recorded;
+   * `run`: the command of the person that it runs
+   */
   async #runTurn(
     turn: RunningTurn,
-    after?: CutBy,
-    begun?: PromiseWithResolvers<void>,
+    { after, begun, run }: {
+      after?: CutBy;
+      begun?: PromiseWithResolvers<void>;
+      run?: string;
+    } = {},
   ): Promise<void> {
     const { turn_id } = turn;
     let end: TurnEnd;
@@ -378,7 +398,8 @@ export class Turns {
     try {
       try {
         if (after === undefined) {
-          await this.#session.emit("turn.started", { turn_id, model: this.#state.model });
+          const { model } = this.#state;
+          await this.#session.emit("turn.started", { turn_id, model, ...run && { run } });
         } else await this.#session.emit("turn.continued", { turn_id, after });
         begun?.resolve();
       } catch (error) {

@@ -140,6 +140,17 @@ const RULES: readonly Rule[] = [
     refused: /show this to the person first/,
   },
   {
+    no_door_may: "run a command without a question where a model may ask",
+    verb: "session.send",
+    params: async (_house, world) => ({
+      session_id: await world.session(),
+      text: "true",
+      run: true,
+    }),
+    at: ["mcp"],
+    refused: /only a person runs a command/,
+  },
+  {
     no_door_may: "save the key of a provider where a model may ask",
     verb: "models.save_key",
     params: () => ({ provider: "together", key: "sk-sample", test: false }),

@@ -82,7 +82,9 @@ Deno.test({
     await terminal.shows(/▸ ask/);
     await terminal.press("Enter");
     await until(async () => {
-      const { approval } = await client.rpc.call("session.get", { session_id }) as { approval: string };
+      const { approval } = await client.rpc.call("session.get", { session_id }) as {
+        approval: string;
+      };
       return approval === "ask";
     }, "the session asks");
     await terminal.line("/model");
@@ -235,7 +237,9 @@ Deno.test({
     await terminal.type("sk-secret-of-mine");
     await terminal.shows("› •••••••••••••••••\n");
     const client = await daemon.rpc();
-    const { sessions } = await client.rpc.call("session.list", {}) as { sessions: { id: string }[] };
+    const { sessions } = await client.rpc.call("session.list", {}) as {
+      sessions: { id: string }[];
+    };
     const model = await client.rpc.call("tui.get_model", { session_id: sessions[0].id });
     assertStringIncludes(JSON.stringify(model), "API key for openai");
     assert(!JSON.stringify(model).includes("secret-of-mine"));

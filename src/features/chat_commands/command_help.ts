@@ -2,6 +2,7 @@
 const COMMANDS: readonly (readonly [usage: string, what: string])[] = [
   ["/help", "show this"],
   ["/cancel", "cancel the turn"],
+  ["!COMMAND", "run a command yourself: in the sandbox, without a question and a model"],
   ["/queue TEXT", "send a message that waits for a turn of its own, after the running one"],
   ["/withdraw", "take back the messages that the model has not read"],
   ["/compact", "shorten the conversation that the model is given"],

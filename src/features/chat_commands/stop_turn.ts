@@ -29,5 +29,8 @@ export function typedAgain(
   separator = "\n\n",
 ): string {
   const texts = [...messages.map(({ text }) => text), typed];
-  return texts.filter((text) => text.trim() !== "").join(separator);
+  const whole = texts.filter((text) => text.trim() !== "");
+  const text = whole.join(separator);
+  // Only a command that comes back alone is one: a blank makes a message of it.
+  return whole.length > 1 && text.startsWith("!") ? ` ${text}` : text;
 }

@@ -3,6 +3,7 @@ import type { Hub } from "../../session/hub.ts";
 import { pushChannel, verbsOf } from "../../verbs/define.ts";
 import { session_id } from "../../verbs/session_id.ts";
 import type { Drafts } from "./drafts.ts";
+import { DRAFT_MAX } from "./limits.ts";
 
 interface DraftServices {
   readonly hub: Hub;
@@ -11,8 +12,6 @@ interface DraftServices {
 }
 
 const defineVerb = verbsOf<DraftServices>();
-
-const DRAFT_MAX = 200_000;
 
 const of_session = () => z.object({ session_id: session_id() });
 

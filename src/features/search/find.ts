@@ -21,12 +21,12 @@ function isReadable(item: SessionItem): item is ReadableItem {
 export async function findSaid(
   hub: Hub,
   searcher: Searcher,
-  { query, workdir, since, until, tools, order, limit, cursor }: z.output<
+  { query, who: only, workdir, since, until, tools, order, limit, cursor }: z.output<
     ReturnType<typeof searchInputSchema>
   >,
   trusted: boolean,
 ) {
-  const terms = termsOf(query);
+  const terms = only !== undefined && query.trim() === "" ? [] : termsOf(query);
   const before = cursor === undefined ? undefined : Number(cursor);
   if (before !== undefined && !(Number.isSafeInteger(before) && before > 0)) {
     throw new SvcError("validation", "session.search: invalid cursor");
@@ -42,10 +42,15 @@ export async function findSaid(
     (workdir === undefined || it.workdir === workdir) && (!trusted || it.trust === "trusted");
   const all = workdir === undefined && !trusted;
   const among = all ? undefined : [...sessions.values()].filter(wanted).map(({ id }) => id);
-  const who: Speaker[] = tools ? ["person", "model", "tool"] : ["person", "model"];
+  const who: Speaker[] = only !== undefined
+    ? [only]
+    : tools
+    ? ["person", "model", "tool"]
+    : ["person", "model"];
   const { found, next, pending } = await searcher.search(readable, {
     terms,
     who,
+    whole: only !== undefined,
     among,
     since: since && Date.parse(since) || undefined,
     until: until && Date.parse(until) || undefined,

@@ -45,6 +45,8 @@ const PART = 8_000;
 /** Matches per search. */
 const LOOKED_AT = 5_000;
 const RANKED = 1_000;
+/** Characters of a text's beginning. */
+const BEGINNING = 400;
 /** Words for a prefix. */
 const EXPANDED = 64;
 const DELETED_AT_ONCE = 500;
@@ -188,23 +190,24 @@ export class IndexDb {
 
   /** Returns a page of matches. */
   search(
-    { terms, who, among, since, until, before, limit, order }: Query,
+    { terms, who, whole, among, since, until, before, limit, order }: Query,
   ): Omit<Answer, "pending"> {
     const match = terms.map((term) => this.#matchOf(term)).join(" AND ");
-    const best = order === "best";
+    const all = terms.length === 0;
+    const best = order === "best" && !all;
     const looked_at = best ? RANKED : LOOKED_AT;
     const rows = this.#sql.all(
       `SELECT m.place, id, said.seq, who FROM (
-         SELECT rowid AS place, ${best ? "rank" : "0"} AS score FROM words
-         WHERE words MATCH :match AND rowid >= CAST(:since AS INTEGER)
-           AND rowid < CAST(:before AS INTEGER)
+         SELECT rowid AS place, ${best ? "rank" : "0"} AS score FROM ${all ? "said" : "words"}
+         WHERE ${all ? "who IN (SELECT value FROM json_each(:who))" : "words MATCH :match"}
+           AND rowid >= CAST(:since AS INTEGER) AND rowid < CAST(:before AS INTEGER)
          ORDER BY rowid DESC LIMIT ${looked_at}) AS m
        JOIN said ON said.place = m.place JOIN sessions ON sessions.n = said.session
        WHERE hidden_by IS NULL AND who IN (SELECT value FROM json_each(:who))
          AND (:among IS NULL OR id IN (SELECT value FROM json_each(:among)))
        ORDER BY score, m.place DESC LIMIT :limit`,
       {
-        match,
+        ...all ? {} : { match },
         since: (since ?? 0) * PLACES,
         before: Math.min(
           before ?? Infinity,
@@ -222,7 +225,8 @@ export class IndexDb {
       seq: seq as number,
       at: new Date(Math.floor((place as number) / PLACES)).toISOString(),
       who: SPEAKERS[who as number],
-      snippet: this.#snippet(match, place as number),
+      snippet: all ? [] : this.#snippet(match, place as number),
+      ...whole && { text: this.#beginning(place as number) },
     }));
     const next = !best && rows.length > limit ? page.at(-1)!.place as number : undefined;
     return { found, next };
@@ -246,6 +250,14 @@ export class IndexDb {
   rowsOf({ n }: Reach): number {
     return this.#sql.get("SELECT count(*) AS rows FROM said WHERE session = :n", { n })!
       .rows as number;
+  }
+
+  #beginning(place: number): string {
+    const row = this.#sql.get(
+      `SELECT substr(text, 1, ${BEGINNING}) AS text FROM said WHERE place = :place`,
+      { place },
+    );
+    return String(row?.text ?? "");
   }
 
   #snippet(match: string, place: number): Piece[] {

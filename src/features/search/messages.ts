@@ -18,9 +18,11 @@ export interface Term {
 }
 
 export interface Query {
-  /** All must match. */
+  /** All must match; empty: everything does. */
   terms: readonly Term[];
   who: readonly Speaker[];
+  /** Whether the beginning of each text is wanted too. */
+  whole?: boolean;
   /** The sessions to search; default: all. */
   among?: readonly string[];
   /** Milliseconds since 1970, inclusive. */
@@ -44,6 +46,7 @@ export interface Found {
   at: string;
   who: Speaker;
   snippet: Piece[];
+  text?: string;
 }
 
 export interface Answer {

@@ -4,8 +4,12 @@ const time = () => z.iso.datetime({ offset: true });
 
 export const searchInputSchema = () =>
   z.object({
-    query: z.string().min(1).max(500)
-      .describe('Words that must all match; "a phrase" for words in a row, wor* for a prefix'),
+    query: z.string().max(500).describe(
+      'Words that must all match; "a phrase" for words in a row, wor* for a prefix; ' +
+        "empty with `who`: all messages",
+    ),
+    who: z.literal("person").optional()
+      .describe("Only what the person said; the results then have the beginning of each message"),
     workdir: z.string().optional().describe("Only sessions in this directory"),
     since: time().optional().describe("Only messages from this time on"),
     until: time().optional().describe("Only messages up to this time"),

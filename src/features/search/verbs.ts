@@ -30,6 +30,8 @@ export const searchVerbs = [
           at: z.string(),
           who: z.enum(["person", "model", "tool"]),
           snippet: z.array(z.object({ text: z.string(), match: z.literal(true).optional() })),
+          text: z.string().optional()
+            .describe("With `who`: the beginning of the message, in one line"),
         })),
         next_cursor: z.string().optional(),
         pending_sessions: z.int()

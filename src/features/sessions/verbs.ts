@@ -250,26 +250,15 @@ export const sessionVerbs = [
           ),
         attachments: z.array(attachedSchema()).optional()
           .describe("PNG, JPEG, GIF and WebP images and PDF documents for the model"),
+        run: z.boolean().default(false).describe(
+          "Only for persons: text is a shell command, which runs in the sandbox without a model",
+        ),
         max_steps: z.int().positive().optional().describe("Model calls of the turn it starts"),
         max_usd: z.number().positive().optional().describe("Cost of that turn"),
       }),
     output: () => z.object({ message_id: z.string(), seq: z.int() }),
-    async handle({ services, signal }, { session_id, text, attachments, ...more }) {
-      const session = await services.hub.get(session_id);
-      const { client_message_id } = more;
-      const known = client_message_id !== undefined && session.state.sent.has(client_message_id);
-      const spent = spentBudget(session.state, services.config().agent.budget_usd);
-      if (spent !== undefined && !known) {
-        throw new SvcError("budget_exceeded", spent, {
-          hint: "give it a larger budget with session.configure",
-        });
-      }
-      // A stopped session refuses the message itself.
-      const taken = session.state.state === "running" && !known;
-      if (!attachments?.length || !taken) return session.send(text, more);
-      const { keepAttachments } = await import("./attach.ts");
-      const kept = await keepAttachments(services, session, attachments, signal);
-      return session.send(text, { ...more, attachments: kept });
+    async handle(context, params) {
+      return await (await import("./send.ts")).sendMessage(context, params);
     },
   }),
   defineVerb({

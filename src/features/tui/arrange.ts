@@ -1,8 +1,10 @@
 /** Divides the screen among its parts; on a small one the less important go first. */
 import { answerRows } from "./answers.ts";
+import { withLabels } from "./chips.ts";
 import type { LayoutOptions, Layouts } from "./layout.ts";
 import { MENU_ROWS, openMenu } from "./menu.ts";
 import { type Model, shownLane } from "./model.ts";
+import { searchRows } from "./search.ts";
 import type { View } from "./scroll.ts";
 import { clean, type Line, line, width, wrap } from "./text.ts";
 
@@ -99,14 +101,17 @@ function questionRows(
 const PROMPT = "› ";
 
 /** The rows around the cursor of the message that is being typed. */
-function inputRows({ input }: Model, cols: number, height: number): InputRows {
+function inputRows({ input, search }: Model, cols: number, height: number): InputRows {
+  if (search !== undefined) return searchRows(search, cols, height);
   const prompt = cols > 10 ? PROMPT : "";
   const indent = width(prompt);
   const inner = Math.max(cols - indent, 1);
   // Lays out only the visible part, however much was pasted.
   const reach = cols * (height + 1);
-  const before = clean(input.text.slice(Math.max(input.cursor - reach, 0), input.cursor));
-  const after = clean(input.text.slice(input.cursor, input.cursor + reach));
+  const shown = (from: number, to: number) =>
+    clean(withLabels(input, input.text.slice(Math.max(from, 0), to)));
+  const before = shown(input.cursor - reach, input.cursor);
+  const after = shown(input.cursor, input.cursor + reach);
   const rows: string[] = [];
   let at = { row: 0, col: 0 };
   let left = before.length;
@@ -128,9 +133,9 @@ function inputRows({ input }: Model, cols: number, height: number): InputRows {
     rows.splice(at.row, 0, "");
   }
   const first = Math.min(Math.max(at.row - height + 1, 0), Math.max(rows.length - height, 0));
-  const shown = rows.slice(first, first + height);
+  const visible = rows.slice(first, first + height);
   return {
-    rows: shown.map((row, index) =>
+    rows: visible.map((row, index) =>
       line(`${first + index === 0 ? prompt : " ".repeat(indent)}${row}`)
     ),
     row: at.row - first,

@@ -7,12 +7,7 @@ import { ViewList } from "../../session/view_list.ts";
 import { rewindText } from "../chat_commands/undo_command.ts";
 import type { PickerKind } from "./effect.ts";
 import type { Model } from "./model.ts";
-import {
-  approvalChoices,
-  effortChoices,
-  exportChoices,
-  paletteChoices,
-} from "./palette.ts";
+import { approvalChoices, effortChoices, exportChoices, paletteChoices } from "./palette.ts";
 import type { Choice } from "./picker.ts";
 import { newestFirst } from "./session_order.ts";
 import { clean, cleanLine } from "./text.ts";
@@ -71,7 +66,6 @@ function tokens(count: number): string {
     ? `${Math.round(count / 100_000) / 10}M`
     : `${Math.round(count / 1000)}k`;
 }
-
 
 export function sessionChoices(sessions: readonly SessionItem[], here?: string): Choice[] {
   return newestFirst(sessions).map((it) => ({

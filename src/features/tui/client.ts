@@ -9,8 +9,10 @@ import { NONE_QUEUED, stopTurn } from "../chat_commands/stop_turn.ts";
 import { runUndo } from "../chat_commands/undo_command.ts";
 import type { CallVerb, Params, Result, VerbName } from "../verb_types.ts";
 import { type Effect, isPickerEffect } from "./effect.ts";
-import type { PickerEffects } from "./picker_effects.ts";
+import type { MessageFiles } from "./files.ts";
 import { needsModel } from "./first_run.ts";
+import type { PickerEffects } from "./picker_effects.ts";
+import { FOUND_MAX, searchQuery } from "./search.ts";
 import type { SessionDetail, Tui } from "./tui.ts";
 
 /** An event that was pushed. */
@@ -34,11 +36,13 @@ export interface ClientEvents {
   /** The screen may look different. */
   onChange(): void;
   /** An effect that is not the daemon's business. */
-  onOwn(effect: "quit" | "redraw" | "suspend"): void;
+  onOwn(effect: "quit" | "redraw" | "suspend" | "editor"): void;
   /** Shows another session, where there is a terminal. */
   onOpen?(session_id: string): void;
   /** Opens a page in the browser of the person. @returns whether one was started */
   onBrowse?(url: string): Promise<boolean>;
+  /** Of a terminal of the person's own: its files. */
+  readonly files?: MessageFiles;
   /** Writes the conversation into a file, where there is a person to write it for. */
   onExport?(command: ExportCommand, call: CallVerb): Promise<string>;
 }
@@ -188,12 +192,24 @@ export class TuiClient {
     if (isPickerEffect(effect)) return await (await this.#pickers()).perform(effect);
     switch (effect.type) {
       case "send": {
-        const { text, client_message_id, delivery } = effect;
+        const { text, client_message_id, delivery, files, run } = effect;
         if (this.#link === undefined) return;
+        if (run) {
+          const command = { text: text.slice(1), client_message_id, run };
+          const { seq } = await this.#call("session.send", command);
+          this.tui.sent(client_message_id, seq);
+          return this.#events.onChange();
+        }
         const { text: message } = /^\\?\//.test(text)
           ? await this.#call("commands.expand", { text })
           : effect;
-        const sent = { text: message, client_message_id, ...(delivery && { delivery }) };
+        const attachments = files?.flatMap((key) => this.#events.files?.get(key) ?? []);
+        const sent = {
+          text: message,
+          client_message_id,
+          ...delivery && { delivery },
+          ...attachments && { attachments },
+        };
         const { seq } = await this.#call("session.send", sent);
         this.tui.sent(client_message_id, seq);
         return this.#events.onChange();
@@ -262,6 +278,24 @@ export class TuiClient {
         await this.#call("lanes.pin", { lane_id, pinned });
         return;
       }
+      case "attach":
+        this.tui.attachPasted(effect.pasted, this.#events.files);
+        return this.#events.onChange();
+      case "paste_image": {
+        const found = await this.#events.files?.clipboard();
+        if (found !== undefined) this.tui.addFile(found);
+        return this.#events.onChange();
+      }
+      case "search":
+        return await this.#search(effect.query);
+      case "take_found": {
+        const { session_id, seq } = effect;
+        const about = { session_id, since_seq: seq - 1, limit: 1 };
+        const { events: [event] } = await this.#ask("session.history", about);
+        const text = (event as SessionEvent | undefined)?.data;
+        if (text !== undefined && "text" in text) this.tui.takeFound(String(text.text));
+        return this.#events.onChange();
+      }
       case "load_commands": {
         const { commands } = await this.#call("commands.list");
         this.tui.loadCommands(commands);
@@ -288,6 +322,20 @@ export class TuiClient {
       onOpen,
       onBrowse,
     });
+  }
+
+  /** Looks for what the person said; only the newest question is answered. */
+  async #search(query: string): Promise<void> {
+    const { model } = this.tui;
+    const asked = searchQuery(query);
+    const { workdir } = model.session;
+    const here = { query: asked, who: "person", limit: FOUND_MAX } as const;
+    for (const where of [{ workdir }, {}]) {
+      const { results } = await this.#ask("session.search", { ...here, ...where });
+      if (model.search?.query !== query) return;
+      this.tui.addFound(results, "workdir" in where);
+      this.#events.onChange();
+    }
   }
 
   #complain(effect: Effect, error: unknown): void {

@@ -6,6 +6,7 @@ import type { Attachment } from "../../protocol/attachments.ts";
 import type { Params } from "../verb_types.ts";
 import type { ExportCommand } from "../chat_commands/export_command.ts";
 import type { SettingCommand } from "../chat_commands/setting_command.ts";
+import type { PastedPath } from "./pasted_paths.ts";
 import type { UndoCommand } from "../chat_commands/undo_command.ts";
 
 /** The lists that there are. */
@@ -22,7 +23,16 @@ export type PickerKind =
 
 /** An action of a key outside the model. */
 export type Effect =
-  | { type: "send"; text: string; client_message_id: string; delivery?: Delivery }
+  | {
+    type: "send";
+    text: string;
+    client_message_id: string;
+    delivery?: Delivery;
+    /** Keys of its files. */
+    files?: string[];
+    /** Whether it is a command of the person, after its first character. */
+    run?: true;
+  }
   | {
     type: "approve";
     approval_id: string;
@@ -69,6 +79,16 @@ export type Effect =
   | { type: "open_session"; session_id: string }
   /** Shows a new session in this terminal. */
   | { type: "new_session" }
+  /** Looks for what the person said, in all sessions. */
+  | { type: "search"; query: string }
+  /** Takes a found message. */
+  | { type: "take_found"; session_id: string; seq: number }
+  /** Attaches the files of pasted paths. */
+  | { type: "attach"; pasted: PastedPath[] }
+  /** Attaches the image of the clipboard. */
+  | { type: "paste_image" }
+  /** Opens the message in the person's editor. */
+  | { type: "editor" }
   | { type: "quit" | "redraw" | "suspend" };
 
 type RewindParams = Params<"session.rewind">;

@@ -9,7 +9,8 @@ import { clean, cleanLine } from "./text.ts";
 
 /** Whether nothing was said yet, and no model is there to say it to. */
 export function needsModel({ session, entries }: Model): boolean {
-  return session.model === TOOLBELT && entries.every(({ kind }) => kind === "note" || kind === "problem");
+  return session.model === TOOLBELT &&
+    entries.every(({ kind }) => kind === "note" || kind === "problem");
 }
 
 /** Offers the ways to a model in place of the introduction. @param named the name of this svc */

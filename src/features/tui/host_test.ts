@@ -5,7 +5,8 @@ import { type SentRequest, TuiHost } from "./host.ts";
 
 const ANSWERS: Record<string, unknown> = {
   "session.get": {
-    title: "a title", workdir: "/work",
+    title: "a title",
+    workdir: "/work",
     model: "local/model",
     approval: "ask",
     state: "running",

@@ -1,10 +1,11 @@
 import { assertEquals } from "@std/assert";
 import { erase, insert, move, moveLine, recall } from "./input.ts";
-import { emptyModel, type Input } from "./model.ts";
+import { emptyInput, type Input } from "./input_state.ts";
+import { emptyModel } from "./model.ts";
 
 /** An input whose cursor stands at the bar. */
 function input(marked: string): Input {
-  return { text: marked.replace("|", ""), cursor: marked.indexOf("|"), draft: "" };
+  return { ...emptyInput(), text: marked.replace("|", ""), cursor: marked.indexOf("|") };
 }
 
 function marked({ text, cursor }: Input): string {

@@ -2,17 +2,25 @@
 import { nextApproval } from "../../protocol/approval.ts";
 import { CHAT_COMMANDS, type ChatCommand } from "../../protocol/chat_commands.ts";
 import type { Delivery } from "../../protocol/events.ts";
+import { personCommand } from "../../protocol/person_command.ts";
 import { exportCommand } from "../chat_commands/export_command.ts";
 import { QUEUE_USAGE, queuedText } from "../chat_commands/queue_command.ts";
 import { settingCommand } from "../chat_commands/setting_command.ts";
 import { undoCommand } from "../chat_commands/undo_command.ts";
 import { inFirstRun } from "./first_run.ts";
 import { helpRows } from "./help.ts";
-import { clear, erase, insert, move, moveLine, recall } from "./input.ts";
+import { expanded, rememberChips } from "./chips.ts";
+import { filesIn } from "./files.ts";
+import { remember } from "./history.ts";
+import { clear, erase, insert, insertKey, moveLine, recall } from "./input.ts";
+import { editWith } from "./input_keys.ts";
+import { forgetEdits } from "./input_undo.ts";
 import type { Key } from "./keys.ts";
 import { inMenu, lookAtWord } from "./menu.ts";
-import { type Focus, type Model, shownLane } from "./model.ts";
+import { type Focus, type Model, type Sending, shownLane } from "./model.ts";
+import { pastedPaths } from "./pasted_paths.ts";
 import { closePicker, inPicker, openPicker } from "./picker_keys.ts";
+import { inSearch } from "./search.ts";
 import { scrollBy, scrollToStart, type View } from "./scroll.ts";
 import { addMessage } from "./transcript.ts";
 import { answeredBy, answerTyped, inQuestion, takeBack, takeBackDenial } from "./question_keys.ts";
@@ -34,6 +42,7 @@ export function press(model: Model, key: Key, context: PressContext): Effect[] {
   model.notice = undefined;
   const escaped = model.escaped;
   model.escaped = false;
+  if (model.search !== undefined) return inSearch(model, model.search, key);
   if (key.type === "named") {
     if (key.name === "ctrl-c") return interrupt(model, leaving);
     if (key.name === "ctrl-z") return [{ type: "suspend" }];
@@ -117,7 +126,13 @@ function interrupt(model: Model, leaving: boolean): Effect[] {
   model.leaving = true;
   model.notice = "Ctrl-C again leaves; the session continues";
   if (model.session.turn) return [{ type: "cancel" }];
-  clear(model.input);
+  const { input } = model;
+  if (input.text !== "") {
+    rememberChips(input);
+    remember(model, expanded(input, input.text));
+    model.notice = "Ctrl-C again leaves; Up or Ctrl-_ brings the message back";
+  }
+  clear(input);
   return [];
 }
 
@@ -228,8 +243,13 @@ function inLanes(model: Model, key: Key, context: PressContext): Effect[] {
 function inInput(model: Model, key: Key, context: PressContext): Effect[] {
   const { input } = model;
   if (key.type !== "named") {
-    if (!insert(input, key.text)) model.notice = "the message is too long and was cut";
-    return [];
+    const chord = input.last === "ctrl-x" ? editWith(model, key.text) : undefined;
+    input.last = undefined;
+    if (chord !== undefined) return chord;
+    if (!insertKey(input, key)) model.notice = "the message is too long and was cut";
+    if (key.type === "character") return [];
+    const pasted = pastedPaths(key.text, Deno.build.os === "windows");
+    return pasted.length > 0 ? [{ type: "attach", pasted }] : [];
   }
   switch (key.name) {
     case "enter":
@@ -249,36 +269,8 @@ function inInput(model: Model, key: Key, context: PressContext): Effect[] {
       if (!moveLine(input, 1)) recall(model, 1);
       return [];
   }
-  EDITS[key.name]?.(model);
-  return [];
+  return editWith(model, key.name) ?? [];
 }
-
-const EDITS: Record<string, (model: Model) => void> = {
-  "shift-enter": ({ input }) => insert(input, "\n"),
-  "ctrl-j": ({ input }) => insert(input, "\n"),
-  "left": ({ input }) => move(input, "left"),
-  "right": ({ input }) => move(input, "right"),
-  "ctrl-b": ({ input }) => move(input, "left"),
-  "ctrl-f": ({ input }) => move(input, "right"),
-  "ctrl-left": ({ input }) => move(input, "word_left"),
-  "ctrl-right": ({ input }) => move(input, "word_right"),
-  "alt-left": ({ input }) => move(input, "word_left"),
-  "alt-right": ({ input }) => move(input, "word_right"),
-  "alt-b": ({ input }) => move(input, "word_left"),
-  "alt-f": ({ input }) => move(input, "word_right"),
-  "home": ({ input }) => move(input, "line_start"),
-  "end": ({ input }) => move(input, "line_end"),
-  "ctrl-a": ({ input }) => move(input, "line_start"),
-  "ctrl-e": ({ input }) => move(input, "line_end"),
-  "backspace": ({ input }) => erase(input, "left"),
-  "ctrl-h": ({ input }) => erase(input, "left"),
-  "delete": ({ input }) => erase(input, "right"),
-  "ctrl-w": ({ input }) => erase(input, "blank_left"),
-  "alt-backspace": ({ input }) => erase(input, "word_left"),
-  "alt-d": ({ input }) => erase(input, "word_right"),
-  "ctrl-u": ({ input }) => erase(input, "line_start"),
-  "ctrl-k": ({ input }) => erase(input, "line_end"),
-};
 
 /** Commands that open a list when nothing follows them. */
 const PICKERS: Readonly<Record<string, PickerKind>> = {
@@ -308,8 +300,9 @@ const COMMANDS: Partial<Record<ChatCommand, Effect>> = {
 /** @param asked_for how the person wants a message to reach the model. */
 function submit(model: Model, { newId }: PressContext, asked_for?: Delivery): Effect[] {
   const { input } = model;
-  const queued = queuedText(input.text);
-  const text = queued ?? input.text;
+  const whole = expanded(input, input.text);
+  const queued = queuedText(whole);
+  const text = queued ?? whole;
   const word = text.trim();
   if (queued === "") model.notice = QUEUE_USAGE;
   if (word === "") return [];
@@ -323,7 +316,10 @@ function submit(model: Model, { newId }: PressContext, asked_for?: Delivery): Ef
   const answers = own === undefined && delivery === undefined;
   const answered = answers ? answerTyped(model, word) : undefined;
   if (answered !== undefined) return answered;
+  const files = filesIn(input).map(({ key }) => key);
+  rememberChips(input);
   clear(input);
+  forgetEdits(input);
   model.scroll = model.lane_shown = model.page = undefined;
   if (own === "help") model.help = true;
   if (command !== undefined) return [command];
@@ -334,10 +330,17 @@ function submit(model: Model, { newId }: PressContext, asked_for?: Delivery): Ef
   if (exported !== undefined) return [{ type: "export", command: exported }];
   const undo = undoCommand(word);
   if (undo !== undefined) return [{ type: "undo", command: undo }];
-  const message = { text, client_message_id: newId(), ...(delivery && { delivery }) };
+  const run = personCommand(text);
+  const message: Sending = {
+    text: run === undefined ? text : `!${run}`,
+    client_message_id: newId(),
+    ...delivery && { delivery },
+    ...files.length > 0 && { files },
+    ...run !== undefined && { run: true },
+  };
   const { client_message_id } = message;
   model.outbox.push(message);
-  addMessage(model, text, { client_message_id });
+  addMessage(model, message.text, { client_message_id });
   const { state, paused_by_stop } = model.session;
   const send: Effect = { type: "send", ...message };
   // A message to a paused session also resumes it.

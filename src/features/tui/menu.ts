@@ -86,7 +86,8 @@ export function inMenu(model: Model, name: string): "taken" | "submit" | undefin
       const written = model.input.text.slice(token.start, model.input.cursor);
       const is_whole = insert.trimEnd() === written;
       if (!is_whole || name === "tab") complete(model, menu, insert);
-      const runs = name === "enter" && (is_whole || insert.startsWith("/") && !insert.endsWith(" "));
+      const runs = name === "enter" &&
+        (is_whole || insert.startsWith("/") && !insert.endsWith(" "));
       if (runs) closeMenu(model);
       return runs ? "submit" : "taken";
     }
@@ -133,4 +134,3 @@ export function menuRows(model: Model, cols: number, height: number): Line[] {
     ];
   });
 }
-

@@ -15,6 +15,7 @@ import type { Token } from "../../base/mention.ts";
 import type { Suggestion } from "../chat_commands/suggestions.ts";
 import type { Attachment } from "../../protocol/attachments.ts";
 import type { Question } from "../../session/question.ts";
+import { emptyInput, type Input } from "./input_state.ts";
 import type { Picker, Secret } from "./picker.ts";
 import type { Style } from "./text.ts";
 
@@ -109,14 +110,32 @@ export interface Anchor {
   row: number;
 }
 
-export interface Input {
+/** A message that the person sent, in any session. */
+export interface FoundMessage {
+  session_id: string;
+  seq: number;
+  /** Its beginning, in one line. */
   text: string;
-  /** Code units before the cursor. */
-  cursor: number;
-  /** Index in the history while browsing it. */
-  recalled?: number;
-  /** The text from before that. */
-  draft: string;
+}
+
+/** A message that the daemon has not confirmed; see `Effect`. */
+export interface Sending {
+  client_message_id: string;
+  text: string;
+  delivery?: Delivery;
+  files?: string[];
+  run?: true;
+}
+
+/** The search for an earlier message. */
+export interface Search {
+  query: string;
+  /** Newest first, those of this directory before others. */
+  found: FoundMessage[];
+  /** The chosen one. */
+  at: number;
+  /** Whether an answer is awaited. */
+  waits: boolean;
 }
 
 export interface SessionView {
@@ -169,9 +188,11 @@ export interface Model {
   lanes: LaneView[];
   approvals: ApprovalView[];
   /** Messages that the daemon has not confirmed; sent again after a reconnect. */
-  outbox: { client_message_id: string; text: string; delivery?: Delivery }[];
+  outbox: Sending[];
   input: Input;
   history: string[];
+  /** Set while the person looks for an earlier message. */
+  search?: Search;
   /** The question that the message being typed answers. */
   input_answers?: string;
   /** Whether that message says what to do instead of what it denies. */
@@ -235,8 +256,9 @@ export function emptyModel(session_id: string): Model {
     lanes: [],
     approvals: [],
     outbox: [],
-    input: { text: "", cursor: 0, draft: "" },
+    input: emptyInput(),
     history: [],
+    search: undefined,
     input_answers: undefined,
     input_denies: false,
     focus: "input",

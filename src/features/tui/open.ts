@@ -5,8 +5,14 @@ import { toSvcError } from "../../protocol/errors.ts";
 import { Subscriptions } from "../../verbs/subscriptions.ts";
 import type { Link } from "./client.ts";
 import type { Params, Result, VerbName } from "../verb_types.ts";
-import { TuiHost } from "./host.ts";
-import { type Caller, type Dispatcher, type Pushed, resultJson } from "../../verbs/define.ts";
+import { type SentRequest, TuiHost } from "./host.ts";
+import {
+  type Caller,
+  type Dispatcher,
+  pushChannel,
+  type Pushed,
+  resultJson,
+} from "../../verbs/define.ts";
 
 /**
  * Creates the host of a daemon's interfaces.
@@ -15,6 +21,19 @@ import { type Caller, type Dispatcher, type Pushed, resultJson } from "../../ver
  */
 export function openTuiHost(dispatcher: Dispatcher, onEmpty: () => void): TuiHost {
   return new TuiHost({ newLink: () => new VerbLink(dispatcher), onEmpty });
+}
+
+/** Attaches a terminal, which gets the requests about its session. */
+export function attach(host: TuiHost, session_id: string, caller: Caller): { sub: number } {
+  const push = pushChannel(caller, "tui.attach", "use the local socket or a WebSocket");
+  const sub = push.open(({ event }) => {
+    const detach = host.attach(session_id, (request: SentRequest) => {
+      const at = new Date().toISOString();
+      event({ at, type: "tui.request", data_json: JSON.stringify(request) });
+    });
+    return { start: () => Promise.resolve(), close: detach };
+  });
+  return { sub };
 }
 
 /** A link that calls the verbs of this process. */

@@ -4,6 +4,7 @@ import { exactLine } from "../../base/visible.ts";
 import { SKIP } from "../../protocol/person_question.ts";
 import { titleOf } from "./approvals.ts";
 import { arrange, type Size } from "./arrange.ts";
+import { withLabels } from "./chips.ts";
 import { helpText } from "./help.ts";
 import type { Layouts } from "./layout.ts";
 import { type Entry, type Model, shownEntries, shownLane } from "./model.ts";
@@ -43,7 +44,7 @@ export function outline(model: Model, size: Size, layouts: Layouts): Region[] {
   regions.push(focusable(model, "input", {
     role: "textbox",
     name: "message",
-    text: model.input.text,
+    text: withLabels(model.input, model.input.text),
   }));
   regions.push({ role: "status", name: "status", text: model.notice ?? activity(model).text });
   return regions;

@@ -2,13 +2,7 @@
 import { messageOf, SvcError } from "../../protocol/errors.ts";
 import { suggestionsFor } from "../chat_commands/suggestions.ts";
 import type { CallVerb, Result } from "../verb_types.ts";
-import {
-  changeLines,
-  choicesFor,
-  previewOf,
-  saidChoices,
-  undoChoices,
-} from "./choices.ts";
+import { changeLines, choicesFor, previewOf, saidChoices, undoChoices } from "./choices.ts";
 import { type Effect, isPickerEffect, type PickerEffect } from "./effect.ts";
 import { beginPicker, type Choice, type Picker } from "./picker.ts";
 import { previewEffects } from "./picker_keys.ts";
@@ -46,8 +40,9 @@ export class PickerEffects {
     switch (effect.type) {
       case "suggest": {
         const { token } = effect;
-        const options = await this.#last(effect, () =>
-          suggestionsFor(call, session_id, token, true)
+        const options = await this.#last(
+          effect,
+          () => suggestionsFor(call, session_id, token, true),
         );
         if (options !== undefined) tui.suggest(token, options);
         break;
@@ -57,8 +52,9 @@ export class PickerEffects {
         break;
       case "search_said": {
         const query = `${effect.query.replaceAll('"', " ")}*`;
-        const found = await this.#last(effect, () =>
-          call("session.search", { query, limit: SAID_MAX })
+        const found = await this.#last(
+          effect,
+          () => call("session.search", { query, limit: SAID_MAX }),
         );
         const { picker } = tui.model;
         if (found === undefined || picker?.kind !== "sessions") break;
@@ -82,7 +78,9 @@ export class PickerEffects {
       case "rewind": {
         const { message_id, what, force, text, attachments } = effect;
         await call("session.rewind", { session_id, message_id, what, force });
-        if (what !== "files") tui.giveBack([{ message_id, seq: 0, text, attachments: [...attachments ?? []] }]);
+        if (what !== "files") {
+          tui.giveBack([{ message_id, seq: 0, text, attachments: [...attachments ?? []] }]);
+        }
         break;
       }
       case "show_change": {

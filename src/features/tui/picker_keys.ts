@@ -3,14 +3,7 @@ import type { Effect, PickerKind } from "./effect.ts";
 import { clear, insert } from "./input.ts";
 import type { Key } from "./keys.ts";
 import type { Model } from "./model.ts";
-import {
-  type Asked,
-  beginPicker,
-  type Chosen,
-  chosenOf,
-  pressPicker,
-  Secret,
-} from "./picker.ts";
+import { type Asked, beginPicker, type Chosen, chosenOf, pressPicker, Secret } from "./picker.ts";
 
 const TITLES: Record<PickerKind, string> = {
   palette: "What to do",

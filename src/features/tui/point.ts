@@ -82,6 +82,8 @@ function clickQuestion(
   model.focus = "approval";
   const answers = approval.answers;
   const shown = answers[row - (approval.height - answers.length)];
-  const [, key] = shown === undefined ? [] : /^\s*▸?\s*([0-9a-z])(?:\s|$)/.exec(lineText(shown)) ?? [];
+  const [, key] = shown === undefined
+    ? []
+    : /^\s*▸?\s*([0-9a-z])(?:\s|$)/.exec(lineText(shown)) ?? [];
   return key === undefined ? { effects: [] } : { effects: [], press: key };
 }

@@ -3,7 +3,7 @@ import type { Decision } from "../../protocol/events.ts";
 import { exactLine } from "../../base/visible.ts";
 import { type PersonAnswer, SKIP } from "../../protocol/person_question.ts";
 import { choiceText, RULE_SCOPES, saidWithNo } from "../../session/question.ts";
-import { clear, insert } from "./input.ts";
+import { clear, insert, insertKey } from "./input.ts";
 import type { Key } from "./keys.ts";
 import type { ApprovalView, Model } from "./model.ts";
 import type { Effect } from "./effect.ts";
@@ -121,7 +121,7 @@ function beginDenial(
   model.input_answers = approval_id;
   model.input_denies = true;
   model.focus = "input";
-  insert(model.input, key.text);
+  insertKey(model.input, key);
   return [];
 }
 

@@ -1,13 +1,18 @@
 /** The requests of the tui.* verbs, answered alike with and without a terminal. */
 import { SvcError } from "../../protocol/errors.ts";
 import type { TuiClient } from "./client.ts";
+import type { Effect } from "./effect.ts";
 import { parseKey } from "./keys.ts";
 
 export type TuiRequest =
-  | { method: "press_key"; key?: string; text?: string }
+  /** `by_model`: whether a model may press it. */
+  | { method: "press_key"; key?: string; text?: string; by_model?: boolean }
   | { method: "snapshot" }
   | { method: "get_model"; jsonpath?: string }
   | { method: "focus_lane"; lane_id: string };
+
+/** What reads the person's files or takes their terminal: only their own keys do that. */
+const OF_PERSON: readonly Effect["type"][] = ["editor", "attach", "paste_image"];
 
 /**
  * Answers a request.
@@ -19,11 +24,22 @@ export async function answerRequest(client: TuiClient, request: TuiRequest): Pro
   const { tui } = client;
   switch (request.method) {
     case "press_key": {
-      const { key, text } = request;
+      const { key, text, by_model } = request;
       // A client without a terminal knows the screen from the snapshot.
       tui.screen();
       const pressed = key === undefined ? { type: "paste", text: text! } as const : parseKey(key);
-      await client.perform(tui.press(pressed));
+      const effects = tui.press(pressed);
+      const commands = effects.flatMap((it) => it.type === "send" && it.run ? [it] : []);
+      if (by_model && commands.length > 0) {
+        // It stands in the message again.
+        for (const { client_message_id } of commands) tui.takeBack(client_message_id);
+        throw new SvcError("permission_denied", "only a person runs a command with !");
+      }
+      const possible = effects.filter(({ type }) => !OF_PERSON.includes(type));
+      if (effects.some(({ type }) => type === "editor" || type === "paste_image")) {
+        tui.notice("that works only with keys in a terminal of your own");
+      }
+      await client.perform(possible);
       return position(client);
     }
     case "focus_lane":

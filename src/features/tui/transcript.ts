@@ -15,17 +15,15 @@ import {
 import { ViewList } from "../../session/view_list.ts";
 import { editLines, settledText, thoughtText } from "../../session/view_text.ts";
 import { addEntry, growEntry, removeEntry } from "./entries.ts";
+import { remember } from "./history.ts";
 import { TOOLBELT } from "./introduction.ts";
 import type { Entry, Model } from "./model.ts";
 import { clean, cleanLine, limited } from "./text.ts";
 
 /** Characters kept of a call's output. */
 const OUTPUT_MAX = 32 * 1024;
-const HISTORY_MAX = 500;
 const MAY_CONTINUE = "/continue continues the turn that was interrupted";
 const PARKED = "/continue tries the parked turn again now";
-/** A longer message is not worth recalling, in characters. */
-const RECALLED_MAX = 16 * 1024;
 
 export class Transcript {
   readonly #model: Model;
@@ -168,9 +166,7 @@ export function addMessage(
     attachments?: readonly Attachment[];
   } = {},
 ): Entry {
-  if (text.length <= RECALLED_MAX) {
-    model.history = [...model.history.filter((it) => it !== text), text].slice(-HISTORY_MAX);
-  }
+  remember(model, text);
   return addEntry(model, "user", clean(messageLines(text, attachments)), { client_message_id });
 }
 

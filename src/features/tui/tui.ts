@@ -13,19 +13,24 @@ import type { Suggestion } from "../chat_commands/suggestions.ts";
 import { addEntry, newEntry } from "./entries.ts";
 import { needsModel, offerWays } from "./first_run.ts";
 import { introduction } from "./introduction.ts";
-import { clear, insert } from "./input.ts";
+import { expanded, markedFrom, sizeOf } from "./chips.ts";
+import { INPUT_MAX, insertMarked, markedAgain, setMarked, written } from "./input.ts";
+import { undo } from "./input_undo.ts";
+import { addFile, attachPasted, type FoundFile, type MessageFiles } from "./files.ts";
+import type { PastedPath } from "./pasted_paths.ts";
 import type { Key } from "./keys.ts";
 import { applyToLanes, laneView, loadBefore } from "./lanes.ts";
 import { type LayMarkdown, Layouts } from "./layout.ts";
 import { type ApprovalView, emptyModel, type Model } from "./model.ts";
 import { takeSuggestions } from "./menu.ts";
 import { type Choice, type Picker } from "./picker.ts";
-import { point, type Point } from "./point.ts";
+import { type Point, point } from "./point.ts";
 import { previewEffects } from "./picker_keys.ts";
 import { outline } from "./outline.ts";
 import type { Effect } from "./effect.ts";
 import { press, showLane } from "./keymap.ts";
 import { render, type Screen, showsQuestion } from "./render.ts";
+import { addFound, type FoundResult } from "./search.ts";
 import { applyToSession } from "./session_events.ts";
 import { clean, cleanLine, lineText, type Style } from "./text.ts";
 import type { snapshotSchema } from "./schemas.ts";
@@ -208,19 +213,72 @@ export class Tui {
   takeBack(client_message_id: string): void {
     const refused = this.#dropWaiting(client_message_id);
     const { input } = this.model;
-    if (refused !== undefined && input.text === "") insert(input, refused);
+    if (refused !== undefined && input.text === "") {
+      insertMarked(input, markedAgain(input, refused));
+    }
   }
 
   /** Puts withdrawn messages in front of what is being typed. */
   giveBack(messages: readonly Withdrawn[]): void {
     const { input } = this.model;
-    const text = typedAgain(messages, input.text);
-    clear(input);
-    if (!insert(input, text)) this.notice("not all of the queued messages fit; Up has them");
-    const files = messages.flatMap(({ attachments = [] }) => attachments);
+    const again = messages.map((it) => ({ ...it, text: markedAgain(input, it.text) }));
+    setMarked(input, typedAgain(again, input.text));
+    input.recalled = undefined;
+    if (sizeOf(input) > INPUT_MAX) {
+      undo(input);
+      this.notice("the queued messages are too long for one message; Up has them");
+    }
+    const known = new Set(input.sent.map(({ text }) => text));
+    const lost = messages.filter(({ text }) => !known.has(text));
+    const files = lost.flatMap(({ attachments = [] }) => attachments);
     if (files.length > 0) {
       this.tell(`these are not sent again: ${files.map((it) => attachmentLine(it)).join(" ")}`);
     }
+  }
+
+  /** Returns what the person is writing, for other terminals and pages. */
+  written(): string {
+    return written(this.model);
+  }
+
+  /** Shows what was written elsewhere, in place of what stands here. */
+  showDraft(text: string): void {
+    const { input } = this.model;
+    setMarked(input, markedAgain(input, text));
+    input.recalled = undefined;
+  }
+
+  /** Shows messages that a search has found. @param first whether they are its first */
+  addFound(results: readonly FoundResult[], first: boolean): void {
+    if (this.model.search !== undefined) addFound(this.model.search, results, first);
+  }
+
+  /** Puts files in the place of their pasted paths. */
+  attachPasted(pasted: readonly PastedPath[], files: MessageFiles | undefined): void {
+    if (files !== undefined) attachPasted(this.model, pasted, (path) => files.read(path));
+  }
+
+  /** Puts a file at the cursor, or says why not. */
+  addFile(found: FoundFile): void {
+    addFile(this.model, found);
+  }
+
+  /** Takes an earlier message in place of what was typed. */
+  takeFound(text: string): void {
+    this.showDraft(text);
+  }
+
+  /** Returns the message with all that was pasted, for an editor. */
+  textToEdit(): string {
+    const { input } = this.model;
+    return expanded(input, input.text);
+  }
+
+  /** Takes the message from an editor. */
+  takeEdited(text: string): void {
+    const { input } = this.model;
+    if (text !== this.textToEdit()) setMarked(input, markedFrom(input, text));
+    this.model.focus = "input";
   }
 
   /** Removes an unconfirmed message from the screen. @returns its text. */

@@ -1,7 +1,6 @@
 import * as z from "zod";
 import { SvcError } from "../../protocol/errors.ts";
-import type { SentRequest } from "./host.ts";
-import { pushChannel, verbsOf } from "../../verbs/define.ts";
+import { mayBeModel, verbsOf } from "../../verbs/define.ts";
 import { session_id } from "../../verbs/session_id.ts";
 import type { TuiServices } from "./open.ts";
 import { focus, snapshotSchema } from "./schemas.ts";
@@ -41,9 +40,10 @@ export const tuiVerbs = [
         message: "pass either key or text",
       }),
     output: position,
-    async handle({ services }, { session_id, key, text, ...size }) {
+    async handle({ services, caller }, { session_id, key, text, ...size }) {
       const host = await services.tui();
-      const request = { method: "press_key", key, text } as const;
+      const by_model = mayBeModel(caller);
+      const request = { method: "press_key", key, text, by_model } as const;
       return position().parse(await host.request(session_id, request, size));
     },
   }),
@@ -97,16 +97,8 @@ export const tuiVerbs = [
     output: () => z.object({ sub: z.int() }),
     async handle({ services, caller }, { session_id }) {
       await services.hub.get(session_id);
-      const host = await services.tui();
-      const push = pushChannel(caller, "tui.attach", "use the local socket or a WebSocket");
-      const sub = push.open(({ event }) => {
-        const detach = host.attach(session_id, (request: SentRequest) => {
-          const at = new Date().toISOString();
-          event({ at, type: "tui.request", data_json: JSON.stringify(request) });
-        });
-        return { start: () => Promise.resolve(), close: detach };
-      });
-      return { sub };
+      const { attach } = await import("./open.ts");
+      return attach(await services.tui(), session_id, caller);
     },
   }),
   defineVerb({
@@ -119,7 +111,13 @@ export const tuiVerbs = [
         request_id: z.string(),
         result: z.unknown().optional(),
         error: z.object({
-          code: z.enum(["validation", "not_found", "not_implemented", "internal"]).catch(
+          code: z.enum([
+            "validation",
+            "not_found",
+            "not_implemented",
+            "permission_denied",
+            "internal",
+          ]).catch(
             "internal",
           ),
           message: z.string(),

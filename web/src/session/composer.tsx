@@ -5,6 +5,7 @@ import { visible } from "../../../src/base/visible.ts";
 import type { CallVerb } from "../../../src/features/verb_types.ts";
 import type { Delivery } from "../../../src/protocol/events.ts";
 import { stopTurn, typedAgain } from "../../../src/features/chat_commands/stop_turn.ts";
+import { personCommand } from "../../../src/protocol/person_command.ts";
 import { type App, useApp } from "../app.ts";
 import { Button } from "../ui/button.tsx";
 import { Menu } from "../ui/menu.tsx";
@@ -84,9 +85,11 @@ export function Composer({ store, input, onSent }: ComposerProps) {
       }
       const { text, delivery = chosen } = typed;
       const attachments = toSend(files);
+      const run = personCommand(text);
       return app.client.ask("session.send", {
         session_id,
-        text: text.trim() === "" ? "(attached)" : text,
+        text: run ?? (text.trim() === "" ? "(attached)" : text),
+        run: run !== undefined,
         client_message_id,
         ...(delivery && { delivery }),
         ...(attachments.length > 0 && { attachments }),
@@ -191,7 +194,7 @@ export function Composer({ store, input, onSent }: ComposerProps) {
           placeholder={turn
             // A screen keyboard has no Alt.
             ? enter_sends.value ? "Steer the agent; Alt+Enter queues" : "Steer the agent"
-            : "What should the agent do? @ files, / commands"}
+            : "What should the agent do? @ files, / commands, ! shell"}
           enterkeyhint={enter_sends.value ? "send" : "enter"}
           aria-keyshortcuts={`${
             enter_sends.value ? "Enter" : APPLE ? "Meta+Enter" : "Control+Enter"

@@ -10,7 +10,11 @@ import { type Link, TuiClient } from "../features/tui/client.ts";
 import type { SentRequest } from "../features/tui/host.ts";
 import { answerRequest } from "../features/tui/requests.ts";
 import { Tui } from "../features/tui/tui.ts";
-import { painter as styles, wantsColour } from "./chat_render.ts";
+import { env } from "./environment.ts";
+import { type Background, themeFor, wantsColour } from "./theme_choice.ts";
+import { themed } from "./theme.ts";
+import type { ThemeName } from "../protocol/themes.ts";
+import { terminalSettings } from "../features/chat_commands/theme_command.ts";
 import { Terminal } from "./terminal.ts";
 import { Arming, MemoryAtRest } from "./terminal_timers.ts";
 import { Painter } from "./terminal_painter.ts";
@@ -38,12 +42,25 @@ export async function converseInTerminal(
   });
   const memory = new MemoryAtRest();
 
+  const coloured = wantsColour(Deno.stdout, env);
+  let theme: ThemeName = "auto";
+  let background: Background | undefined;
+  let paint = themed(themeFor(Deno.stdout, theme, env));
+  const repaint = () => {
+    paint = themed(themeFor(Deno.stdout, theme, env, background));
+    painter.forget();
+  };
+
   const client = new TuiClient(tui, {
     onChange: () => painter.request(),
     onOwn(effect) {
       if (effect === "quit") left.resolve(0);
       else if (effect === "redraw") painter.forget();
       else terminal.suspend();
+    },
+    onTheme(name) {
+      theme = name;
+      repaint();
     },
     async onExport(command, call) {
       const { runExport } = await import("./session_file.ts");
@@ -54,6 +71,13 @@ export async function converseInTerminal(
     onKey: (key) => void client.perform(tui.press(key)),
     onRedraw: () => painter.forget(),
     onLeave: left.resolve,
+    ...coloured && {
+      onBackground(told: Background | undefined) {
+        if (told === undefined || told === background) return;
+        background = told;
+        repaint();
+      },
+    },
   });
   const painter: Painter = new Painter({
     draw() {
@@ -61,21 +85,27 @@ export async function converseInTerminal(
       return tui.screen();
     },
     write: (text) => terminal.write(text),
-    paint: styles(wantsColour(Deno.stdout)),
+    paint: () => paint,
     onPainted() {
       arming.seen(tui.model.approvals[0]);
       memory.used();
     },
   });
   // Without colours Markdown stays as it was written: its marks say what it means.
-  if (wantsColour(Deno.stdout)) {
-    void import("../features/tui/markdown_rows.ts").then(({ layMarkdown }) => {
-      tui.useMarkdown(layMarkdown);
+  if (coloured) {
+    void import("../features/tui/markdown_rows.ts").then(({ colouredLine, layMarkdown }) => {
+      tui.useMarkdown(layMarkdown, colouredLine);
       painter.request();
     });
   }
 
   let rpc = first;
+  void terminalSettings((method, params) => first.call(method, ...[params] as Args<typeof method>))
+    .then((settings) => {
+      theme = settings.theme;
+      tui.reduced_motion = settings.reduced_motion;
+      if (theme !== "auto") repaint();
+    }).catch(() => {});
   const talk = async (): Promise<never> => {
     for (;;) {
       await openOver(rpc, client, answering);

@@ -4,11 +4,14 @@ import { writeAllSync } from "../base/write_all.ts";
 import type { Key } from "../features/tui/keys.ts";
 import { DEFAULT_SIZE, type Size } from "../features/tui/arrange.ts";
 import { KeyDecoder } from "./terminal_keys.ts";
+import { ASK_BACKGROUND, type Background } from "./theme_choice.ts";
 
 export interface TerminalEvents {
   onKey(key: Key): void;
   /** The size changed, or the screen was cleared. */
   onRedraw(): void;
+  /** The terminal tells its background, perhaps never. */
+  onBackground?(background: Background | undefined): void;
   /** A signal or the end of the input: the program must end with this code. */
   onLeave(code: number): void;
 }
@@ -49,6 +52,7 @@ export class Terminal {
       globalThis.addEventListener(type, this.#restore);
     }
     this.#enter();
+    if (events.onBackground !== undefined) writeNow(ASK_BACKGROUND);
     this.#read();
   }
 
@@ -123,7 +127,7 @@ export class Terminal {
   }
 
   async #read(): Promise<void> {
-    const decoder = new KeyDecoder();
+    const decoder = new KeyDecoder((background) => this.#events.onBackground?.(background));
     const buffer = new Uint8Array(16 * 1024);
     const next = () => this.#closed ? null : Deno.stdin.read(buffer).catch(() => null);
     for (let size; (size = await next()) !== null;) {

@@ -1,12 +1,13 @@
 /** Paints screens on a terminal: only changed rows, at most ten times a second. */
 import type { Screen } from "../features/tui/render.ts";
 import type { Line } from "../features/tui/text.ts";
-import type { Paint } from "./chat_render.ts";
+import type { Paint } from "./theme.ts";
 
 export interface PainterParts {
   draw(): Screen;
   write(text: string): Promise<void>;
-  paint: Paint;
+  /** The current theme. */
+  paint(): Paint;
   /** Called after each frame. */
   onPainted(): void;
 }
@@ -70,7 +71,8 @@ export class Painter {
 
   /** Returns the output that updates the terminal. */
   #changes({ lines, cursor }: Screen): string {
-    const rows = lines.map((line) => encode(line, this.#parts.paint));
+    const paint = this.#parts.paint();
+    const rows = lines.map((line) => encode(line, paint));
     const known = this.#shown;
     const out: string[] = known === undefined ? [CLEAR] : [];
     for (const [index, row] of rows.entries()) {
@@ -90,9 +92,9 @@ export class Painter {
 
 /** Returns a line with its styles and links (OSC 8), without other control characters. */
 export function encode(line: Line, paint: Paint): string {
-  return line.map(({ text, style, href }) => {
+  return line.map(({ text, style, on, href }) => {
     const safe = text.replace(CONTROL, "\ufffd");
-    const styled = style === "plain" ? safe : paint[style](safe);
+    const styled = paint.span({ text: safe, style, on });
     if (href === undefined) return styled;
     return `\x1b]8;;${href.replace(CONTROL, "")}\x1b\\${styled}\x1b]8;;\x1b\\`;
   }).join("");

@@ -5,6 +5,7 @@ import type { Delivery } from "../../protocol/events.ts";
 import { exportCommand } from "../chat_commands/export_command.ts";
 import { QUEUE_USAGE, queuedText } from "../chat_commands/queue_command.ts";
 import { settingCommand } from "../chat_commands/setting_command.ts";
+import { themeCommand } from "../chat_commands/theme_command.ts";
 import { undoCommand } from "../chat_commands/undo_command.ts";
 import { helpRows } from "./help.ts";
 import { clear, erase, insert, move, moveLine, recall } from "./input.ts";
@@ -289,6 +290,8 @@ function submit(model: Model, { newId }: PressContext, asked_for?: Delivery): Ef
   if (setting !== undefined) return [{ type: "setting", command: setting }];
   const exported = exportCommand(word);
   if (exported !== undefined) return [{ type: "export", command: exported }];
+  const theme = themeCommand(word);
+  if (theme !== undefined) return [{ type: "theme", name: theme }];
   const undo = undoCommand(word);
   if (undo !== undefined) return [{ type: "undo", command: undo }];
   const message = { text, client_message_id: newId(), ...(delivery && { delivery }) };

@@ -68,7 +68,8 @@ Deno.test("headings, lists, quotes, code and tables are drawn as such", () => {
     "│ quoted",
     "│ text",
     "",
-    "  const x: number = 1; // why",
+    "│ ts",
+    "│ const x: number = 1; // why",
     "",
     "name │ what it is",
     "─────┼───────────",
@@ -83,15 +84,18 @@ Deno.test("headings, lists, quotes, code and tables are drawn as such", () => {
 });
 
 Deno.test("code has colours by its language; words keep their style where a row breaks", () => {
-  const [row] = rowsOf("```ts\nconst x = 1; // why\n```");
+  const [label, row] = rowsOf("```ts\nconst x = 1; // why\n```");
+  assertEquals(label, [{ text: "│ ts", style: "dim" }]);
   assertEquals(
-    row.filter(({ text }) => text.trim() !== "").map(({ text, style }) => [text.trim(), style]),
+    row.slice(1).filter(({ text }) => text.trim() !== "").map((
+      { text, style },
+    ) => [text.trim(), style]),
     [
-      ["const", "magenta"],
+      ["const", "keyword"],
       ["x =", "plain"],
-      ["1", "yellow"],
+      ["1", "number"],
       [";", "plain"],
-      ["// why", "dim"],
+      ["// why", "comment"],
     ],
   );
   const bold = rowsOf(`**${"word ".repeat(20).trim()}**`, 20);

@@ -12,6 +12,8 @@ import {
 } from "../../protocol/events.ts";
 import type { PersonAnswer, PersonQuestion } from "../../protocol/person_question.ts";
 import type { Question } from "../../session/question.ts";
+import type { FileChange } from "../../base/edits/changes.ts";
+import type { DiffLine } from "../../session/diff_rows.ts";
 import type { Style } from "./text.ts";
 
 /** One thing in the transcript. Its text is clean (`text.ts`). */
@@ -29,10 +31,14 @@ export interface Entry {
   ok?: boolean;
   /** Of a call: the lines after its first that show changes of files. */
   edit_lines?: number;
+  /** Of a call: what those lines show. */
+  changes?: readonly FileChange[];
   /** Of an answer: whether it is no Markdown. */
   plain?: boolean;
   /** Of a question: how each of its lines looks. */
   styles?: readonly Style[];
+  /** Of a question: those of its lines that are lines of a difference. */
+  diffs?: readonly (DiffLine | undefined)[];
   /** Of a message that the daemon has not confirmed. */
   client_message_id?: string;
   /** Of a message that no model call has seen. */

@@ -97,7 +97,7 @@ function approvalLines(model: Model, { approval: rows, view }: Arrangement): Lin
   if (approval === undefined || rows.height === 0) return [];
   // If there is no room for both, the text matters more than the question.
   const alone = rows.about === 0 && !model.approval_shown;
-  const question = line(`? ${alone ? approval.about.lines[0] : titleOf(model)}`, "yellow");
+  const question = line(`? ${alone ? approval.about.lines[0] : titleOf(model)}`, "warning");
   if (rows.height <= 1) return [question];
   const about = model.approval_shown ? [] : view.layouts.rows(approval.about, view);
   return [question, ...shownPart(about, rows.about), ...rows.answers].slice(0, rows.height);
@@ -107,16 +107,16 @@ function approvalLines(model: Model, { approval: rows, view }: Arrangement): Lin
 function shownPart(about: readonly Line[], room: number): readonly Line[] {
   if (about.length <= room) return about;
   const shown = Math.max(room - 1, 0);
-  const more = line(`… ${about.length - shown} more lines: v shows them`, "yellow");
+  const more = line(`… ${about.length - shown} more lines: v shows them`, "warning");
   return [...about.slice(0, shown), more].slice(-room || Infinity);
 }
 
 const MARKS: Record<LaneView["status"], [string, Style]> = {
   pending: ["○", "dim"],
-  running: ["●", "green"],
-  blocked: ["◌", "yellow"],
+  running: ["●", "success"],
+  blocked: ["◌", "warning"],
   done: ["✓", "dim"],
-  errored: ["✗", "red"],
+  errored: ["✗", "error"],
   cancelled: ["✗", "dim"],
 };
 

@@ -6,20 +6,20 @@ import { type Line, type Span, type Style, width } from "./text.ts";
 /** What the session does, in a word or two. */
 export function activity(model: Model): { text: string; style: Style } {
   const { session, link } = model;
-  if (link === "connecting") return { text: "connecting", style: "yellow" };
+  if (link === "connecting") return { text: "connecting", style: "warning" };
   if (link === "reconnecting") {
     const text = session.paused_by_stop
       ? "the daemon has stopped; sending a message starts it"
       : "reconnecting";
-    return { text, style: "red" };
+    return { text, style: "error" };
   }
-  if (session.state !== "running") return { text: session.state, style: "yellow" };
-  if (model.approvals.length > 0) return { text: "waiting for you", style: "yellow" };
+  if (session.state !== "running") return { text: session.state, style: "warning" };
+  if (model.approvals.length > 0) return { text: "waiting for you", style: "warning" };
   if (session.turn && session.parked_until !== undefined) {
     const until = clockText(new Date(session.parked_until), new Date());
-    return { text: `parked until ${until}`, style: "yellow" };
+    return { text: `parked until ${until}`, style: "warning" };
   }
-  return session.turn ? { text: "working", style: "green" } : { text: "ready", style: "dim" };
+  return session.turn ? { text: "working", style: "success" } : { text: "ready", style: "dim" };
 }
 
 const HINTS: Record<Model["focus"], string> = {
@@ -50,7 +50,7 @@ export function statusLine(model: Model, cols: number): Line {
     const part = ` · ${text}`;
     if (text === "") continue;
     if (width(part) > left && notice === undefined) break;
-    out.push({ text: part, style: notice === undefined ? "dim" : "yellow" });
+    out.push({ text: part, style: notice === undefined ? "dim" : "warning" });
     left -= width(part);
   }
   return out;

@@ -1,4 +1,5 @@
 /** The transcript of the model: the visible items as entries. */
+import { changeLines } from "../../base/edits/change_lines.ts";
 import { callLine } from "../../base/call_line.ts";
 import { withNames } from "../../models/toolbelt.ts";
 import { type Attachment, messageLines } from "../../protocol/attachments.ts";
@@ -12,8 +13,9 @@ import {
   type UserItem,
   View,
 } from "../../session/view.ts";
+import { callChanges } from "../../session/call_diffs.ts";
 import { ViewList } from "../../session/view_list.ts";
-import { editLines, settledText, thoughtText } from "../../session/view_text.ts";
+import { settledText, thoughtText } from "../../session/view_text.ts";
 import { addEntry, growEntry, removeEntry } from "./entries.ts";
 import { TOOLBELT } from "./introduction.ts";
 import type { Entry, Model } from "./model.ts";
@@ -88,12 +90,13 @@ export class Transcript {
         this.#grow(item, item.text);
         break;
       case "tool": {
-        const edit = limited(clean(editLines(item).join("\n")), OUTPUT_MAX);
+        const edit = limited(clean(changeLines(callChanges(item)).join("\n")), OUTPUT_MAX);
         const title = cleanLine(callLine(item.tool, item.args));
         const text = edit === "" ? title : `${title}\n${edit}`;
         const { call_id } = item;
         const entry = addEntry(model, "call", text, { call_id });
         entry.edit_lines = entry.lines.length - 1;
+        entry.changes = callChanges(item);
         this.#entries.set(item, entry);
         this.#change(item);
         break;
@@ -135,6 +138,7 @@ export class Transcript {
       }
       case "tool":
         showOutcome(entry, item.outcome);
+        if (entry.edit_lines! > 0) entry.changes = callChanges(item);
         break;
       case "note":
         setLines(entry, this.#noteText(item).split("\n"));

@@ -13,6 +13,7 @@ import { introduction } from "./introduction.ts";
 import { clear, insert } from "./input.ts";
 import type { Key } from "./keys.ts";
 import { applyToLanes, laneView, loadBefore } from "./lanes.ts";
+import type { ColourCode } from "./diff_layout.ts";
 import { type LayMarkdown, Layouts } from "./layout.ts";
 import { emptyModel, type Model } from "./model.ts";
 import { outline } from "./outline.ts";
@@ -55,6 +56,10 @@ export class Tui {
   readonly #layouts = new Layouts();
   readonly #newId: () => string;
   readonly #named: (text: string) => string;
+  /** Whether nothing may move by itself. */
+  reduced_motion = false;
+  /** Whether the person looks at the screen, as far as the terminal tells. */
+  focused = true;
   #transcript: Transcript;
   #size: Size;
 
@@ -76,8 +81,8 @@ export class Tui {
   }
 
   /** Lays out answers as Markdown from now on. */
-  useMarkdown(lay: LayMarkdown): void {
-    this.#layouts.useMarkdown(lay);
+  useMarkdown(lay: LayMarkdown, colour?: ColourCode): void {
+    this.#layouts.useMarkdown(lay, colour);
   }
 
   get size(): Size {

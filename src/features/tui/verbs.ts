@@ -1,7 +1,5 @@
 import * as z from "zod";
-import { SvcError } from "../../protocol/errors.ts";
-import type { SentRequest } from "./host.ts";
-import { pushChannel, verbsOf } from "../../verbs/define.ts";
+import { verbsOf } from "../../verbs/define.ts";
 import { session_id } from "../../verbs/session_id.ts";
 import type { TuiServices } from "./open.ts";
 import { focus, snapshotSchema } from "./schemas.ts";
@@ -97,16 +95,7 @@ export const tuiVerbs = [
     output: () => z.object({ sub: z.int() }),
     async handle({ services, caller }, { session_id }) {
       await services.hub.get(session_id);
-      const host = await services.tui();
-      const push = pushChannel(caller, "tui.attach", "use the local socket or a WebSocket");
-      const sub = push.open(({ event }) => {
-        const detach = host.attach(session_id, (request: SentRequest) => {
-          const at = new Date().toISOString();
-          event({ at, type: "tui.request", data_json: JSON.stringify(request) });
-        });
-        return { start: () => Promise.resolve(), close: detach };
-      });
-      return { sub };
+      return { sub: (await services.tui()).attachCaller(session_id, caller) };
     },
   }),
   defineVerb({
@@ -127,10 +116,8 @@ export const tuiVerbs = [
         }).optional(),
       }),
     output: () => z.object({}),
-    async handle({ services }, { request_id, result, error }) {
-      const host = await services.tui();
-      const failed = error && new SvcError(error.code, error.message, { hint: error.hint });
-      host.answer(request_id, { result, error: failed });
+    async handle({ services }, answer) {
+      (await services.tui()).answer(answer);
       return {};
     },
   }),

@@ -10,13 +10,14 @@ import { type Link, TuiClient } from "../features/tui/client.ts";
 import type { SentRequest } from "../features/tui/host.ts";
 import { answerRequest } from "../features/tui/requests.ts";
 import { Tui } from "../features/tui/tui.ts";
+import { BranchWatch } from "./branch.ts";
 import { env } from "./environment.ts";
 import { type Background, themeFor, wantsColour } from "./theme_choice.ts";
 import { themed } from "./theme.ts";
 import type { ThemeName } from "../protocol/themes.ts";
 import { terminalSettings } from "../features/chat_commands/theme_command.ts";
 import { Terminal } from "./terminal.ts";
-import { Arming, MemoryAtRest } from "./terminal_timers.ts";
+import { Arming, MemoryAtRest, Ticker } from "./terminal_timers.ts";
 import { Painter } from "./terminal_painter.ts";
 import { named, ownName } from "./own_name.ts";
 
@@ -41,6 +42,15 @@ export async function converseInTerminal(
     painter.request();
   });
   const memory = new MemoryAtRest();
+  const ticker = new Ticker(() => {
+    tui.tick(Date.now());
+    painter.request();
+  });
+  const branch = new BranchWatch((found) => {
+    tui.model.session.branch = found;
+    painter.request();
+  });
+  tui.model.home = env("HOME") ?? "";
 
   const coloured = wantsColour(Deno.stdout, env);
   let theme: ThemeName = "auto";
@@ -89,6 +99,9 @@ export async function converseInTerminal(
     onPainted() {
       arming.seen(tui.model.approvals[0]);
       memory.used();
+      ticker.painted(tui.moves);
+      const { workdir, turn } = tui.model.session;
+      branch.seen(workdir, turn);
     },
   });
   // Without colours Markdown stays as it was written: its marks say what it means.
@@ -119,6 +132,7 @@ export async function converseInTerminal(
     code = await Promise.race([left.promise, talk()]);
   } finally {
     arming.close();
+    ticker.close();
     memory.close();
     painter.close();
     await within(Promise.all(answering), LAST_MS);

@@ -15,6 +15,7 @@ import type { Question } from "../../session/question.ts";
 import type { FileChange } from "../../base/edits/changes.ts";
 import type { DiffLine } from "../../session/diff_rows.ts";
 import type { Style } from "./text.ts";
+import type { TurnView } from "./turn.ts";
 
 /** One thing in the transcript. Its text is clean (`text.ts`). */
 export interface Entry {
@@ -27,6 +28,9 @@ export interface Entry {
   /** Code units in `lines`. */
   size: number;
   call_id?: string;
+  /** Of a call: its tool, and what it does in words. */
+  tool?: string;
+  doing?: string;
   /** Of a call: how it ended. */
   ok?: boolean;
   /** Of a call: the lines after its first that show changes of files. */
@@ -124,6 +128,9 @@ export interface SessionView {
   workdir: string;
   model: string;
   approval: string;
+  effort: string;
+  /** The branch of the directory, if the terminal has found one. */
+  branch?: string;
   state: "running" | "paused" | "ended" | "unreadable";
   /** Whether the daemon's stop has paused it. */
   paused_by_stop: boolean;
@@ -141,6 +148,11 @@ export interface Model {
   seq: number;
   /** The last event whose cost is included. */
   cost_seq: number;
+  turn?: TurnView;
+  /** The time, as far as events and the terminal tell it: milliseconds since 1970. */
+  now: number;
+  /** The person's home directory, which the status line shortens. */
+  home: string;
   link: "connecting" | "connected" | "reconnecting";
   entries: Entry[];
   next_entry: number;
@@ -187,6 +199,7 @@ export function emptyModel(session_id: string): Model {
       workdir: "",
       model: "",
       approval: "",
+      effort: "default",
       state: "running",
       paused_by_stop: false,
       turn: false,
@@ -194,6 +207,9 @@ export function emptyModel(session_id: string): Model {
     },
     seq: 0,
     cost_seq: 0,
+    turn: undefined,
+    now: 0,
+    home: "",
     link: "connecting",
     entries: [],
     next_entry: 1,

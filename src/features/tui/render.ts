@@ -6,8 +6,8 @@ import { helpRows } from "./help.ts";
 import type { Layouts } from "./layout.ts";
 import { type LaneView, type Model, shownLane } from "./model.ts";
 import { type Window, windowOf } from "./scroll.ts";
-import { statusLine } from "./status.ts";
-import { cutLine, type Line, line, type Style } from "./text.ts";
+import { statusLine, turnText } from "./status.ts";
+import { cutLine, type Line, line, type Style, width } from "./text.ts";
 
 export interface Screen {
   /** As many as the screen has rows. */
@@ -28,7 +28,7 @@ export function showsQuestion(model: Model, size: Size, layouts: Layouts): boole
 }
 
 /** Draws the whole screen. */
-export function render(model: Model, size: Size, layouts: Layouts): Screen {
+export function render(model: Model, size: Size, layouts: Layouts, moves = false): Screen {
   const parts = arrange(model, size, layouts);
   const window = model.help ? helpWindow(model, parts) : windowOf(model, parts.view);
   const blank = Math.max(parts.view.height - window.rows.length, 0);
@@ -36,7 +36,7 @@ export function render(model: Model, size: Size, layouts: Layouts): Screen {
     ...titleLines(model, parts),
     ...window.rows,
     ...Array<Line>(blank).fill([]),
-    ...ruleLines(window, parts),
+    ...ruleLines(model, window, parts, moves),
     ...planLines(model, parts),
     ...approvalLines(model, parts),
     ...laneLines(model, parts),
@@ -73,14 +73,21 @@ function titleLines(model: Model, parts: Arrangement): Line[] {
   return [heading(text, parts.size.cols)];
 }
 
-function ruleLines(window: Window, { rule, size }: Arrangement): Line[] {
+function ruleLines(
+  model: Model,
+  window: Window,
+  { rule, size }: Arrangement,
+  moves: boolean,
+): Line[] {
   if (rule === 0) return [];
-  return [heading(window.at_end ? "" : "more below · End", size.cols)];
+  const more = window.at_end ? "" : "more below · End";
+  const happens = turnText(model, moves);
+  return [heading([more, happens].filter(Boolean).join(" · "), size.cols)];
 }
 
 function heading(text: string, cols: number): Line {
   const label = text === "" ? "" : ` ${text} `;
-  return line(`──${label}${"─".repeat(Math.max(cols - 2 - label.length, 0))}`, "dim");
+  return line(`──${label}${"─".repeat(Math.max(cols - 2 - width(label), 0))}`, "dim");
 }
 
 /** The plan from its first open step on, as far as it fits. */

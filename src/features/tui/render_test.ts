@@ -10,6 +10,7 @@ const DETAIL: SessionDetail = {
   workdir: `/work/${HOSTILE}`,
   model: HOSTILE,
   approval: "ask",
+  effort: "default",
   state: "running",
   activity: "working",
   cost_usd: 1.5,

@@ -15,12 +15,13 @@ export function applyToSession({ session, cost_seq }: Model, event: SessionEvent
       session.workdir = cleanLine(event.data.workdir);
       break;
     case "session.configured": {
-      const { model, approval } = event.data;
+      const { model, approval, effort } = event.data;
       if (model !== undefined) {
         session.model = cleanLine(model);
         session.context = undefined;
       }
       session.approval = approval ?? session.approval;
+      session.effort = effort ?? session.effort;
       break;
     }
     case "turn.started":

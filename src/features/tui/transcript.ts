@@ -16,6 +16,7 @@ import {
 import { callChanges } from "../../session/call_diffs.ts";
 import { ViewList } from "../../session/view_list.ts";
 import { settledText, thoughtText } from "../../session/view_text.ts";
+import { doingOf } from "./call_words.ts";
 import { addEntry, growEntry, removeEntry } from "./entries.ts";
 import { TOOLBELT } from "./introduction.ts";
 import type { Entry, Model } from "./model.ts";
@@ -94,7 +95,11 @@ export class Transcript {
         const title = cleanLine(callLine(item.tool, item.args));
         const text = edit === "" ? title : `${title}\n${edit}`;
         const { call_id } = item;
-        const entry = addEntry(model, "call", text, { call_id });
+        const entry = addEntry(model, "call", text, {
+          call_id,
+          tool: item.tool,
+          doing: doingOf(item.tool, item.args),
+        });
         entry.edit_lines = entry.lines.length - 1;
         entry.changes = callChanges(item);
         this.#entries.set(item, entry);

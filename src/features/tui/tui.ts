@@ -23,6 +23,7 @@ import { render, type Screen, showsQuestion } from "./render.ts";
 import { applyToSession } from "./session_events.ts";
 import { clean, cleanLine, lineText } from "./text.ts";
 import type { snapshotSchema } from "./schemas.ts";
+import { applyToTurn, works } from "./turn.ts";
 import { setPlan, Transcript } from "./transcript.ts";
 
 /** The shown part of session.get. */
@@ -31,6 +32,7 @@ export type SessionDetail = Pick<
   | "workdir"
   | "model"
   | "approval"
+  | "effort"
   | "state"
   | "activity"
   | "cost_usd"
@@ -96,10 +98,11 @@ export class Tui {
   /** Starts again from the daemon's data; a message being typed and unconfirmed ones stay. */
   load(detail: SessionDetail, { events, seq }: History): void {
     const { model } = this;
-    const { input, outbox } = model;
+    const { input, outbox, home, session: { branch } } = model;
     Object.assign(model, emptyModel(model.session.id), {
       next_entry: model.next_entry,
       link: model.link,
+      home,
       seq,
       cost_seq: detail.last_seq,
       cut: (events[0]?.seq ?? 1) > 1,
@@ -110,6 +113,8 @@ export class Tui {
       workdir: cleanLine(detail.workdir),
       model: cleanLine(detail.model),
       approval: detail.approval,
+      effort: detail.effort,
+      branch,
       state: detail.state,
       turn: detail.activity !== "idle",
       parked_until: detail.parked_until,
@@ -121,6 +126,8 @@ export class Tui {
     if (model.cut) addEntry(model, "note", "older messages are in the journal");
     this.#transcript = new Transcript(model, this.#named);
     this.#transcript.load(events);
+    for (const event of events) applyToTurn(model, event);
+    if (!model.session.turn) model.turn = undefined;
     for (const { text, client_message_id } of model.outbox) {
       addEntry(model, "user", clean(text), { client_message_id });
     }
@@ -142,6 +149,7 @@ export class Tui {
     applyToSession(model, event);
     applyToLanes(model, event);
     applyToApprovals(model, event);
+    applyToTurn(model, event);
     this.#transcript.apply(event);
   }
 
@@ -250,7 +258,17 @@ export class Tui {
     if (approval?.read === false) {
       approval.read = showsQuestion(this.model, this.#size, this.#layouts);
     }
-    return render(this.model, this.#size, this.#layouts);
+    return render(this.model, this.#size, this.#layouts, this.moves);
+  }
+
+  /** Whether the screen changes with time alone: while a turn works, and somebody looks. */
+  get moves(): boolean {
+    return this.focused && !this.reduced_motion && works(this.model);
+  }
+
+  /** The time has gone on. @param now_ms milliseconds since 1970 */
+  tick(now_ms: number): void {
+    this.model.now = Math.max(this.model.now, now_ms);
   }
 
   /** The screen as text and as an outline. */

@@ -2,6 +2,7 @@
 import { answerRows } from "./answers.ts";
 import type { LayoutOptions, Layouts } from "./layout.ts";
 import { type Model, shownLane } from "./model.ts";
+import { planRows, workRows } from "./panels.ts";
 import type { View } from "./scroll.ts";
 import { clean, type Line, line, width, wrap } from "./text.ts";
 
@@ -60,9 +61,9 @@ export function arrange(model: Model, size: Size, layouts: Layouts): Arrangement
   const rule = roomy ? 1 : 0;
   const replaced = model.approval_shown || shownLane(model) !== undefined || model.help;
   const title = roomy && replaced ? 1 : 0;
-  const panel = roomy && model.lanes.length > 1 ? model.lanes.length : 0;
+  const panel = roomy ? workRows(model) : 0;
   const lanes = Math.min(panel, Math.max(Math.floor(rows / 5), 1));
-  const plan = roomy ? Math.min(model.plan.length, Math.max(Math.floor(rows / 5), 1)) : 0;
+  const plan = roomy ? Math.min(planRows(model), Math.max(Math.floor(rows / 5), 1)) : 0;
   const left = rows - status - input.rows.length - rule - title - lanes - plan;
   const options = { cols, expanded: model.expanded };
   const approval = questionRows(model, options, layouts, Math.max(left, 0));

@@ -7,7 +7,7 @@ import { cleanLine } from "./text.ts";
 const READING: Readonly<Record<string, readonly [one: string, many: string]>> = {
   read_file: ["file", "files"],
   list_dir: ["directory", "directories"],
-  glob: ["pattern of names", "patterns of names"],
+  glob: ["search by name", "searches by name"],
   grep: ["search", "searches"],
 };
 

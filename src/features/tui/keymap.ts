@@ -1,7 +1,7 @@
 /** Handles keys: a key changes the model and returns what the daemon must do. */
 import { nextApproval } from "../../protocol/approval.ts";
 import { CHAT_COMMANDS, type ChatCommand } from "../../protocol/chat_commands.ts";
-import type { Delivery } from "../../protocol/events.ts";
+import { type Delivery, MAIN_LANE } from "../../protocol/events.ts";
 import { exportCommand } from "../chat_commands/export_command.ts";
 import { QUEUE_USAGE, queuedText } from "../chat_commands/queue_command.ts";
 import { settingCommand } from "../chat_commands/setting_command.ts";
@@ -11,6 +11,7 @@ import { helpRows } from "./help.ts";
 import { clear, erase, insert, move, moveLine, recall } from "./input.ts";
 import type { Key } from "./keys.ts";
 import { type Focus, type Model, shownLane } from "./model.ts";
+import { workIds } from "./panels.ts";
 import { scrollBy, scrollToStart, type View } from "./scroll.ts";
 import { addMessage } from "./transcript.ts";
 import { answeredBy, answerTyped, inQuestion, takeBack, takeBackDenial } from "./question_keys.ts";
@@ -122,6 +123,9 @@ function everywhere(model: Model, name: string, context: PressContext): boolean 
     case "tab":
       model.focus = nextFocus(model);
       return true;
+    case "ctrl-t":
+      model.folded = !model.folded;
+      return true;
     case "ctrl-o":
       model.expanded = !model.expanded;
       return true;
@@ -147,10 +151,13 @@ export function scroll(model: Model, { view }: PressContext, by: number): Effect
 }
 
 /** Returns the next part that can have the focus. */
-function nextFocus({ focus, approvals, lanes }: Model): Focus {
+function nextFocus(model: Model): Focus {
+  const { focus, approvals } = model;
   const parts: Focus[] = ["input"];
   if (approvals.length > 0) parts.push("approval");
-  if (lanes.length > 1) parts.push("lanes");
+  const ids = workIds(model);
+  if (ids.length > 0) parts.push("lanes");
+  if (!ids.includes(model.lane_at)) model.lane_at = ids[0] ?? MAIN_LANE;
   parts.push("transcript");
   return parts[(parts.indexOf(focus) + 1) % parts.length];
 }
@@ -170,15 +177,21 @@ export function showLane(model: Model, lane_id: string): Effect[] {
 }
 
 function inLanes(model: Model, key: Key, context: PressContext): Effect[] {
-  const at = model.lanes.findIndex(({ lane_id }) => lane_id === model.lane_at);
-  const lane = model.lanes[at];
+  const ids = workIds(model);
+  const at = ids.indexOf(model.lane_at);
+  const lane = model.lanes.find(({ lane_id }) => lane_id === model.lane_at);
   const name = key.type === "paste" ? "" : key.type === "named" ? key.name : key.text;
+  if (name === "up" || name === "down") {
+    model.lane_at = ids[at + (name === "up" ? -1 : 1)] ?? model.lane_at;
+    return [];
+  }
+  if (lane === undefined) {
+    if (name === "enter" || name === "k") return [onCommand(model.lane_at, name)];
+    model.focus = "input";
+    return inInput(model, key, context);
+  }
   const { lane_id, pinned } = lane;
   switch (name) {
-    case "up":
-    case "down":
-      model.lane_at = (model.lanes[at + (name === "up" ? -1 : 1)] ?? lane).lane_id;
-      return [];
     case "enter":
       return showLane(model, lane_id);
     case "k":
@@ -190,6 +203,12 @@ function inLanes(model: Model, key: Key, context: PressContext): Effect[] {
   if (number !== undefined) return showLane(model, number.lane_id);
   model.focus = "input";
   return inInput(model, key, context);
+}
+
+/** Shows the output of a command in the background, or stops it. */
+function onCommand(command_id: string, key: "enter" | "k"): Effect {
+  const value = key === "k" ? `stop ${command_id}` : command_id;
+  return { type: "setting", command: { setting: "background", value } };
 }
 
 function inInput(model: Model, key: Key, context: PressContext): Effect[] {

@@ -70,6 +70,7 @@ export class Layouts {
   rows(entry: Entry, options: LayoutOptions): readonly Line[] {
     let laid = this.#laid.get(entry);
     const { cols, expanded } = options;
+    if (entry.kind === "thought" && !expanded) return [thoughtRow(entry, cols)];
     if (
       laid === undefined || laid.epoch !== entry.epoch || laid.cols !== cols ||
       laid.expanded !== expanded
@@ -140,6 +141,15 @@ function begin(entry: Entry, options: LayoutOptions): Laid {
     in_blocks: false,
     size: -1,
   };
+}
+
+/** Reasoning in one row: its last line while it lasts, then how long it took, and its first line. */
+function thoughtRow(entry: Entry, cols: number): Line {
+  const { took, lines } = entry;
+  const said = took === undefined ? lines.findLast((it) => it !== "") ?? "" : lines[0];
+  const text = took ? `${took}: ${said}` : said;
+  const before = gutter(entry, true, cols);
+  return line(`${before}${cut(text, Math.max(cols - width(before), 1))}`, "dim");
 }
 
 /** Lays out the blocks that are not final. */

@@ -14,6 +14,7 @@ import type { PersonAnswer, PersonQuestion } from "../../protocol/person_questio
 import type { Question } from "../../session/question.ts";
 import type { FileChange } from "../../base/edits/changes.ts";
 import type { DiffLine } from "../../session/diff_rows.ts";
+import type { CommandView } from "./panels.ts";
 import type { Style } from "./text.ts";
 import type { TurnView } from "./turn.ts";
 
@@ -31,6 +32,8 @@ export interface Entry {
   /** Of a call: its tool, and what it does in words. */
   tool?: string;
   doing?: string;
+  /** Of reasoning: how long it took, once it has ended. */
+  took?: string;
   /** Of a call: how it ended. */
   ok?: boolean;
   /** Of a call: the lines after its first that show changes of files. */
@@ -57,6 +60,9 @@ export interface LaneView {
   status: LaneStatus;
   label: string;
   pinned: boolean;
+  /** Milliseconds since 1970. */
+  started_at: number;
+  ended_at?: number;
   /** Its known output. */
   output: Entry;
   /** Number of the first delta in `output`; earlier ones can be requested. */
@@ -161,6 +167,10 @@ export interface Model {
   /** Its steps as lines; empty if no step is open. */
   plan: string[];
   lanes: LaneView[];
+  /** Commands that run in the background. */
+  commands_run: CommandView[];
+  /** Whether the plan and what runs are one line each. */
+  folded: boolean;
   approvals: ApprovalView[];
   /** Messages that the daemon has not confirmed; sent again after a reconnect. */
   outbox: { client_message_id: string; text: string; delivery?: Delivery }[];
@@ -171,7 +181,7 @@ export interface Model {
   /** Whether that message says what to do instead of what it denies. */
   input_denies: boolean;
   focus: Focus;
-  /** The lane under the panel's cursor. */
+  /** The lane or the background command under the panel's cursor. */
   lane_at: string;
   /** The lane whose output replaces the transcript. */
   lane_shown?: string;
@@ -216,6 +226,8 @@ export function emptyModel(session_id: string): Model {
     cut: false,
     plan: [],
     lanes: [],
+    commands_run: [],
+    folded: false,
     approvals: [],
     outbox: [],
     input: { text: "", cursor: 0, draft: "" },

@@ -1,13 +1,13 @@
 /** Draws the model: lines for every row of the screen, none wider than it. */
-import { laneEnded } from "../../session/state_steps.ts";
 import { titleOf } from "./approvals.ts";
 import { arrange, type Arrangement, type Size } from "./arrange.ts";
 import { helpRows } from "./help.ts";
 import type { Layouts } from "./layout.ts";
-import { type LaneView, type Model, shownLane } from "./model.ts";
+import { type Model, shownLane } from "./model.ts";
+import { planLines, workLines } from "./panels.ts";
 import { type Window, windowOf } from "./scroll.ts";
 import { statusLine, turnText } from "./status.ts";
-import { cutLine, type Line, line, type Style, width } from "./text.ts";
+import { cutLine, type Line, line, width } from "./text.ts";
 
 export interface Screen {
   /** As many as the screen has rows. */
@@ -37,9 +37,9 @@ export function render(model: Model, size: Size, layouts: Layouts, moves = false
     ...window.rows,
     ...Array<Line>(blank).fill([]),
     ...ruleLines(model, window, parts, moves),
-    ...planLines(model, parts),
+    ...planLines(model, parts.plan),
     ...approvalLines(model, parts),
-    ...laneLines(model, parts),
+    ...workLines(model, parts.lanes),
   ];
   const { input } = parts;
   const lines = [...upper, ...input.rows, ...parts.status > 0 ? [statusLine(model, size.cols)] : []]
@@ -90,15 +90,6 @@ function heading(text: string, cols: number): Line {
   return line(`──${label}${"─".repeat(Math.max(cols - 2 - width(label), 0))}`, "dim");
 }
 
-/** The plan from its first open step on, as far as it fits. */
-function planLines({ plan }: Model, { plan: height }: Arrangement): Line[] {
-  const open = plan.findIndex((text) => !text.startsWith("[x]"));
-  const first = Math.min(Math.max(open, 0), plan.length - height);
-  return plan.slice(first, first + height).map((text) =>
-    line(text, text.startsWith("[>]") ? "bold" : "dim")
-  );
-}
-
 function approvalLines(model: Model, { approval: rows, view }: Arrangement): Line[] {
   const [approval] = model.approvals;
   if (approval === undefined || rows.height === 0) return [];
@@ -116,29 +107,4 @@ function shownPart(about: readonly Line[], room: number): readonly Line[] {
   const shown = Math.max(room - 1, 0);
   const more = line(`… ${about.length - shown} more lines: v shows them`, "warning");
   return [...about.slice(0, shown), more].slice(-room || Infinity);
-}
-
-const MARKS: Record<LaneView["status"], [string, Style]> = {
-  pending: ["○", "dim"],
-  running: ["●", "success"],
-  blocked: ["◌", "warning"],
-  done: ["✓", "dim"],
-  errored: ["✗", "error"],
-  cancelled: ["✗", "dim"],
-};
-
-function laneLines(model: Model, { lanes: height }: Arrangement): Line[] {
-  const at = model.lanes.findIndex(({ lane_id }) => lane_id === model.lane_at);
-  const first = Math.min(Math.max(at - height + 1, 0), model.lanes.length - height);
-  return model.lanes.slice(first, first + height).map((lane, index) => {
-    const here = model.focus === "lanes" && lane.lane_id === model.lane_at;
-    const [mark, style] = MARKS[lane.status];
-    const said = laneEnded(lane) ? lane.status : lane.output.lines.findLast((it) => it !== "");
-    return [
-      { text: `${here ? "▸" : " "}${first + index + 1} `, style: here ? "bold" : "dim" },
-      { text: `${mark} `, style },
-      { text: `${lane.label}${lane.pinned ? " (pinned)" : ""}`, style: here ? "bold" : "plain" },
-      { text: said ? `  ${said}` : "", style: "dim" },
-    ];
-  });
 }

@@ -139,6 +139,7 @@ export class Transcript {
       case "thought": {
         const took = thoughtText(item);
         if (took !== undefined) growEntry(entry, `\n(${took})`);
+        entry.took = took ?? "";
         break;
       }
       case "tool":

@@ -19,6 +19,7 @@ import { emptyModel, type Model } from "./model.ts";
 import { outline } from "./outline.ts";
 import type { Effect } from "./effect.ts";
 import { press, showLane } from "./keymap.ts";
+import { applyToCommands } from "./panels.ts";
 import { render, type Screen, showsQuestion } from "./render.ts";
 import { applyToSession } from "./session_events.ts";
 import { clean, cleanLine, lineText } from "./text.ts";
@@ -98,11 +99,12 @@ export class Tui {
   /** Starts again from the daemon's data; a message being typed and unconfirmed ones stay. */
   load(detail: SessionDetail, { events, seq }: History): void {
     const { model } = this;
-    const { input, outbox, home, session: { branch } } = model;
+    const { input, outbox, home, folded, session: { branch } } = model;
     Object.assign(model, emptyModel(model.session.id), {
       next_entry: model.next_entry,
       link: model.link,
       home,
+      folded,
       seq,
       cost_seq: detail.last_seq,
       cut: (events[0]?.seq ?? 1) > 1,
@@ -126,7 +128,10 @@ export class Tui {
     if (model.cut) addEntry(model, "note", "older messages are in the journal");
     this.#transcript = new Transcript(model, this.#named);
     this.#transcript.load(events);
-    for (const event of events) applyToTurn(model, event);
+    for (const event of events) {
+      applyToCommands(model, event);
+      applyToTurn(model, event);
+    }
     if (!model.session.turn) model.turn = undefined;
     for (const { text, client_message_id } of model.outbox) {
       addEntry(model, "user", clean(text), { client_message_id });
@@ -149,6 +154,7 @@ export class Tui {
     applyToSession(model, event);
     applyToLanes(model, event);
     applyToApprovals(model, event);
+    applyToCommands(model, event);
     applyToTurn(model, event);
     this.#transcript.apply(event);
   }

@@ -127,6 +127,6 @@ Deno.test("the status line has the session's settings, the important ones first"
 
 Deno.test("counts are short", () => {
   assertEquals([0, 950, 999, 1_000, 1_249, 99_940, 123_456, 999_950, 3_400_000].map(shortCount), [
-    ...["0", "950", "1k", "1k", "1.2k", "99.9k", "123k", "1M", "3.4M"],
+    ...["0", "950", "999", "1k", "1.2k", "99.9k", "123k", "1M", "3.4M"],
   ]);
 });

@@ -16,6 +16,7 @@ import { type Background, themeFor, wantsColour } from "./theme_choice.ts";
 import { themed } from "./theme.ts";
 import type { ThemeName } from "../protocol/themes.ts";
 import { terminalSettings } from "../features/chat_commands/theme_command.ts";
+import { followsLinks } from "./links.ts";
 import { Terminal } from "./terminal.ts";
 import { Arming, MemoryAtRest, Ticker } from "./terminal_timers.ts";
 import { Painter } from "./terminal_painter.ts";
@@ -96,6 +97,7 @@ export async function converseInTerminal(
     },
     write: (text) => terminal.write(text),
     paint: () => paint,
+    links: coloured && followsLinks(env),
     onPainted() {
       arming.seen(tui.model.approvals[0]);
       memory.used();

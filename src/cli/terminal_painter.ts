@@ -8,6 +8,8 @@ export interface PainterParts {
   write(text: string): Promise<void>;
   /** The current theme. */
   paint(): Paint;
+  /** Whether the terminal follows links. */
+  links?: boolean;
   /** Called after each frame. */
   onPainted(): void;
 }
@@ -72,7 +74,7 @@ export class Painter {
   /** Returns the output that updates the terminal. */
   #changes({ lines, cursor }: Screen): string {
     const paint = this.#parts.paint();
-    const rows = lines.map((line) => encode(line, paint));
+    const rows = lines.map((line) => encode(line, paint, this.#parts.links));
     const known = this.#shown;
     const out: string[] = known === undefined ? [CLEAR] : [];
     for (const [index, row] of rows.entries()) {
@@ -90,12 +92,12 @@ export class Painter {
   }
 }
 
-/** Returns a line with its styles and links (OSC 8), without other control characters. */
-export function encode(line: Line, paint: Paint): string {
+/** Returns a line with its styles, and its links (OSC 8) if asked for, without other control characters. */
+export function encode(line: Line, paint: Paint, links = false): string {
   return line.map(({ text, style, on, href }) => {
     const safe = text.replace(CONTROL, "\ufffd");
     const styled = paint.span({ text: safe, style, on });
-    if (href === undefined) return styled;
+    if (href === undefined || !links) return styled;
     return `\x1b]8;;${href.replace(CONTROL, "")}\x1b\\${styled}\x1b]8;;\x1b\\`;
   }).join("");
 }

@@ -252,10 +252,8 @@ function inline(tokens: readonly Token[], style: Style): Span[] {
         return [{ text: "\n", style }];
       case "link":
         return linkSpans(token as Tokens.Link);
-      case "image": {
-        const { text, href } = token as Tokens.Image;
-        return linkSpans({ text: text || href, href, tokens: [] });
-      }
+      case "image":
+        return imageSpans(token as Tokens.Image);
       case "text": {
         const { tokens: inner, text } = token as Tokens.Text;
         return inner === undefined ? [{ text: entities(text), style }] : inline(inner, style);
@@ -268,6 +266,14 @@ function inline(tokens: readonly Token[], style: Style): Span[] {
         return [{ text: token.raw, style }];
     }
   });
+}
+
+/** An image as its description and its address; the data of one that stands in the text is left out. */
+function imageSpans({ text, href }: Tokens.Image): Span[] {
+  const label = `image${text === "" ? "" : `: ${text.replaceAll("\n", " ")}`}`;
+  const [, type] = /^data:([^;,]{0,40})/i.exec(href) ?? [];
+  if (type === undefined) return linkSpans({ text: label, href, tokens: [] });
+  return [{ text: label, style: "underline" }, { text: ` (${type || "data"})`, style: "dim" }];
 }
 
 /**

@@ -120,6 +120,17 @@ Deno.test("a link leads to the web or a mailbox only, and shows where", () => {
   assert(/^[\x21-\x7e]+$/.test(href!));
 });
 
+Deno.test("an image is one line: its description and where it is, without its data", () => {
+  const shown = (text: string) => rowsOf(text, 200).map(lineText);
+  assertEquals(shown("![a cat](https://example.com/cat.png)"), [
+    "image: a cat (https://example.com/cat.png)",
+  ]);
+  assertEquals(shown(`![dot](data:image/png;base64,${"A".repeat(5_000)})`), [
+    "image: dot (image/png)",
+  ]);
+  assertEquals(shown("![](https://example.com/b)"), ["image (https://example.com/b)"]);
+});
+
 Deno.test("no row is wider than the screen, at any width", () => {
   const wide = ANSWER + "\n| 日本 | " + "wide 日本 ".repeat(9) +
     "|\n| --- | --- |\n| 👍🏽 | x |\n\n" +

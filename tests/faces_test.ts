@@ -5,7 +5,7 @@
 import { assertEquals, assertMatch, assertNotMatch } from "@std/assert";
 import type { AgentContext } from "@agentclientprotocol/sdk";
 import { Sessions } from "../src/acp/sessions.ts";
-import { painter } from "../src/cli/chat_render.ts";
+import { themed } from "../src/cli/theme.ts";
 import { ChatView } from "../src/cli/chat_view.ts";
 import type { RpcClient } from "../src/client/rpc.ts";
 import { MissionLane } from "../src/features/missions/report.ts";
@@ -382,7 +382,7 @@ const FACES: Record<FaceName, () => Face> = {
   line() {
     let seen = "";
     const view = new ChatView({
-      paint: painter(false),
+      paint: themed({ name: "none", depth: "16" }),
       write: (text) => void (seen += text),
       say: (line) => void (seen += `${line}\n`),
     });

@@ -2,10 +2,11 @@
 import type { EventParams } from "../client/rpc.ts";
 import { writeAll } from "../base/write_all.ts";
 import { visibleJson } from "../base/visible.ts";
+import type { ThemeName } from "../protocol/themes.ts";
 import { MODEL_RETRY, type SessionEvent } from "../protocol/events.ts";
 import { type Change, View } from "../session/view.ts";
 import type { Line } from "./chat_lines.ts";
-import { changeLines, ModelText, painter, wantsColour } from "./chat_render.ts";
+import { changeLines, ModelText, painter } from "./chat_render.ts";
 import { named } from "./own_name.ts";
 import { withNames } from "../models/toolbelt.ts";
 
@@ -15,6 +16,8 @@ export type Form = "text" | "json" | "stream-json" | "events";
 export interface Face {
   /** Whether it shows the notes of a session. */
   notes?: true;
+  /** Takes the person's theme. */
+  useTheme?(name: ThemeName): void;
   event?(event: EventParams): void;
   line?(line: Line): void;
 }
@@ -101,10 +104,13 @@ function resultFace(output: Output): Face {
 /** What a terminal shows beside the answer. */
 function progress(): Face {
   if (!Deno.stderr.isTerminal()) return {};
-  const paint = painter(wantsColour(Deno.stderr));
+  let paint = painter(Deno.stderr);
   const view = new View();
   return {
     notes: true,
+    useTheme(name) {
+      paint = painter(Deno.stderr, name);
+    },
     event(event) {
       const changes = view.apply(event as unknown as SessionEvent);
       // The end is reported separately.

@@ -20,10 +20,15 @@ import {
   typedAgain,
   type Withdrawn,
 } from "../features/chat_commands/stop_turn.ts";
+import {
+  runTheme,
+  terminalSettings,
+  themeCommand,
+} from "../features/chat_commands/theme_command.ts";
 import { runUndo, undoCommand } from "../features/chat_commands/undo_command.ts";
 import { messageFor } from "./chat_message.ts";
 import { env } from "./environment.ts";
-import { ModelText, painter, wantsColour } from "./chat_render.ts";
+import { ModelText, painter } from "./chat_render.ts";
 import { ChatView } from "./chat_view.ts";
 import { named } from "./own_name.ts";
 import { questionPrinted, questionPrompt, typedDecision } from "./question_print.ts";
@@ -62,7 +67,8 @@ const NEAR_FULL = 0.6;
 export async function converse(first: RpcClient, options: ConverseOptions): Promise<number> {
   const { session_id, json } = options;
   let rpc = first;
-  const paint = painter(wantsColour(Deno.stdout));
+  const call: CallVerb = (method, params) => rpc.call(method, ...[params] as Args<typeof method>);
+  let paint = painter(Deno.stdout, (await terminalSettings(call)).theme);
   const session = await rpc.call("session.get", { session_id });
   let { workdir } = session;
   const input = createInterface({
@@ -104,7 +110,7 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
     if (first) {
       const count = approvals.length > 1 ? ` (1 of ${approvals.length})` : "";
       const [head, ...rest] = questionPrinted(first, workdir, paint);
-      say(`${paint.yellow("?")} ${head}${count}`);
+      say(`${paint.warning("?")} ${head}${count}`);
       for (const line of rest) say(`  ${line}`);
       asked_at = performance.now();
       input.setPrompt(`  ${questionPrompt(first)} `);
@@ -125,9 +131,8 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
   const goOn = () => {
     if (!busy || approvals.length > 0) ask();
   };
-  const call: CallVerb = (method, params) => rpc.call(method, ...[params] as Args<typeof method>);
   const act = (doing: Promise<unknown>) =>
-    doing.catch((error) => say(paint.red(visible(named(withHint(toSvcError(error)))))));
+    doing.catch((error) => say(paint.error(visible(named(withHint(toSvcError(error)))))));
 
   const compact = async () => {
     const { compacted } = await rpc.call("session.compact", { session_id });
@@ -193,7 +198,9 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
   };
 
   const view = new ChatView({
-    paint,
+    get paint() {
+      return paint;
+    },
     say,
     write(text) {
       writeAllSync(Deno.stdout, new TextEncoder().encode(answer.take(text)));
@@ -255,6 +262,14 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
       );
       return act(report(writing)).finally(goOn);
     }
+    const themed = themeCommand(line);
+    if (themed !== undefined) {
+      const changing = runTheme(themed, call).then(({ said, theme }) => {
+        paint = painter(Deno.stdout, theme);
+        return said;
+      });
+      return act(report(changing)).finally(goOn);
+    }
     const undoing = undoCommand(line);
     if (undoing !== undefined) {
       return act(report(runUndo(undoing, session_id, call))).finally(goOn);
@@ -270,7 +285,7 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
       const decide = typedDecision(first, line);
       if (decide === undefined) return ask();
       if (performance.now() - asked_at < READ_MS) {
-        say(paint.yellow("that was typed before the question appeared; please answer now"));
+        say(paint.warning("that was typed before the question appeared; please answer now"));
         return input.prompt();
       }
       view.typedHere(first.approval_id);
@@ -309,7 +324,7 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
       }
     }
     say(
-      paint.red(named("lost the connection to the daemon; `svc chat -c` returns to the session")),
+      paint.error(named("lost the connection to the daemon; `svc chat -c` returns to the session")),
     );
     left.resolve(1);
   };
@@ -321,7 +336,7 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
     : "";
   say(paint.dim(visible(about + named(advice))));
   const parked = parkedNow(session);
-  if (parked !== undefined) say(paint.yellow(visible(`${parked}; /continue tries now`)));
+  if (parked !== undefined) say(paint.warning(visible(`${parked}; /continue tries now`)));
   await follow();
   ask();
   const code = await left.promise;

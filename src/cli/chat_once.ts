@@ -14,6 +14,8 @@ import { laterByName } from "../jail/runs_later.ts";
 import { callLine } from "../base/call_line.ts";
 import { exactLine, visible } from "../base/visible.ts";
 import { exitCodeOf } from "./chat_exits.ts";
+import { terminalSettings } from "../features/chat_commands/theme_command.ts";
+import type { CallVerb } from "../features/verb_types.ts";
 import { type Face, faceOf, type Form, Output } from "./chat_faces.ts";
 import type { Line, ResultLine } from "./chat_lines.ts";
 import { messageFor } from "./chat_message.ts";
@@ -188,6 +190,9 @@ class Run {
     if (session.state === "paused") await rpc.call("session.resume", { session_id });
     this.#model = session.model as string;
     this.#line({ type: "init", session_id, model: this.#model, cwd: session.workdir });
+    if (this.#face.useTheme !== undefined) {
+      this.#face.useTheme((await terminalSettings(rpc.call.bind(rpc) as CallVerb)).theme);
+    }
     rpc.onEvent = (event) => this.#onEvent(event);
     await rpc.call("session.subscribe", { session_id, deltas: "session" });
   }

@@ -1,55 +1,59 @@
 /** How a conversation looks on a terminal or in a pipe. */
-import { bold, cyan, dim, green, italic, magenta, red, underline, yellow } from "@std/fmt/colors";
+import type { ThemeName } from "../protocol/themes.ts";
 import { visible } from "../base/visible.ts";
 import type { Change } from "../session/view.ts";
+import type { NumberedRow } from "../session/diff_rows.ts";
 import { type ShownLine, shownLines } from "../session/view_lines.ts";
+import { env } from "./environment.ts";
 import { named } from "./own_name.ts";
+import { type Paint, themed } from "./theme.ts";
+import { themeFor } from "./theme_choice.ts";
 
-/** Returns styles; they do nothing without colour. */
-export function painter(colour: boolean) {
-  const plain = (text: string) => text;
-  return colour ? { bold, cyan, dim, green, italic, magenta, red, underline, yellow } : {
-    bold: plain,
-    cyan: plain,
-    dim: plain,
-    green: plain,
-    italic: plain,
-    magenta: plain,
-    red: plain,
-    underline: plain,
-    yellow: plain,
-  };
+export type { Paint };
+
+/** Returns styles for a stream, in the person's theme; they do nothing without colour. */
+export function painter(stream: { isTerminal(): boolean }, name: ThemeName = "auto"): Paint {
+  return themed(themeFor(stream, name, env));
 }
-
-export type Paint = ReturnType<typeof painter>;
 
 /** Returns the lines for a change other than the model's text; empty if it is not shown. */
 export function changeLines(change: Change, paint: Paint): string[] {
   return shownLines(change).map((line) => painted(line, paint));
 }
 
-function painted({ tone, mark, text }: ShownLine, paint: Paint): string {
+/** Returns a line of a difference with its number and sign, and with its changed words marked. */
+export function diffPainted({ margin, mark, text, parts }: NumberedRow, paint: Paint): string {
+  if (mark === " " || mark === "⋮") return paint.dim(`${margin}${mark} ${text}`);
+  const [style, word] = mark === "+"
+    ? ["added", "added_word"] as const
+    : ["removed", "removed_word"] as const;
+  const words = (parts ?? [{ text, changed: false }]).map(({ text, changed }) =>
+    paint.span({ text, style: "plain", on: changed ? word : style })
+  );
+  return `${paint.dim(margin)}${paint[style](mark)} ${words.join("")}`;
+}
+
+function painted({ tone, mark, text, diff }: ShownLine, paint: Paint): string {
   switch (tone) {
     case "call":
-      return `${paint.cyan(mark!)} ${text}`;
+      return `${paint.accent(mark!)} ${text}`;
     case "done":
-      return `${paint.green(mark!)} ${paint.dim(text)}`;
+      return `${paint.success(mark!)} ${paint.dim(text)}`;
     case "failed":
-      return `${paint.red(mark!)} ${paint.dim(text)}`;
+      return `${paint.error(mark!)} ${paint.dim(text)}`;
     case "plain":
       return paint.dim(named(text));
     case "plan":
-      return paint.cyan(text);
+      return paint.accent(text);
+    case "head":
+      return paint.bold(text);
+    case "diff":
+      return `  ${diffPainted(diff!, paint)}`;
     case "warning":
-      return paint.yellow(named(text));
+      return paint.warning(named(text));
     case "error":
-      return paint.red(named(text));
+      return paint.error(named(text));
   }
-}
-
-/** Reports whether output to this stream may have colour. */
-export function wantsColour(stream: { isTerminal(): boolean }): boolean {
-  return stream.isTerminal() && !Deno.noColor;
 }
 
 /** Code units before a piece that may form one character with it. */

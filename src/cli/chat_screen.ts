@@ -2,14 +2,17 @@
 import type { Key } from "../features/tui/keys.ts";
 import type { Point } from "../features/tui/point.ts";
 import type { Tui } from "../features/tui/tui.ts";
-import { painter as styles, wantsColour } from "./chat_render.ts";
+import type { ThemeName } from "../protocol/themes.ts";
 import { env } from "./environment.ts";
+import { followsLinks } from "./links.ts";
 import type { Mouse, TerminalEvent } from "./terminal_keys.ts";
 import { attentionSequence, titleSequence } from "./terminal_notice.ts";
 import { clipboardSequence, type Place, type Selected } from "./terminal_selection.ts";
 import { Terminal } from "./terminal.ts";
-import { MemoryAtRest } from "./terminal_timers.ts";
+import { MemoryAtRest, Ticker } from "./terminal_timers.ts";
 import { Painter } from "./terminal_painter.ts";
+import { type Paint, themed } from "./theme.ts";
+import { type Background, themeFor, wantsColour } from "./theme_choice.ts";
 
 /** The session that is on the screen. */
 interface ShownChat {
@@ -32,7 +35,16 @@ export class ChatScreen {
   readonly left = Promise.withResolvers<Left>();
   readonly terminal: Terminal;
   readonly painter: Painter;
+  /** Whether there are colours. */
+  readonly coloured = wantsColour(Deno.stdout, env);
   readonly #memory = new MemoryAtRest();
+  readonly #ticker = new Ticker(() => {
+    this.#chat?.tui.tick(Date.now());
+    this.painter.request();
+  });
+  #theme: ThemeName = "auto";
+  #background: Background | undefined;
+  #paint: Paint = themed(themeFor(Deno.stdout, this.#theme, env));
   #chat: ShownChat | undefined;
   #pressed: Place | undefined;
   #selected: Selected | undefined;
@@ -46,7 +58,14 @@ export class ChatScreen {
       onInput: (input) => this.#take(input),
       onRedraw: () => this.painter.forget(),
       onLeave: (code) => this.left.resolve({ code }),
-    }, { term: env("TERM") ?? "", mouse: true });
+      ...this.coloured && {
+        onBackground: (background: Background | undefined) => {
+          if (background === undefined || background === this.#background) return;
+          this.#background = background;
+          this.#repaint();
+        },
+      },
+    }, { term: env("TERM") ?? "", mouse: false });
     this.painter = new Painter({
       draw: () => {
         const { tui } = this.#chat!;
@@ -54,19 +73,34 @@ export class ChatScreen {
         return tui.screen();
       },
       write: (text) => this.terminal.write(text),
-      paint: styles(wantsColour(Deno.stdout)),
+      paint: () => this.#paint,
+      links: this.coloured && followsLinks(env),
       onPainted: () => {
         this.#chat?.painted();
         this.#name();
         this.#memory.used();
+        this.#ticker.painted(this.#chat?.tui.moves ?? false);
       },
     });
   }
 
   set chat(chat: ShownChat) {
     this.#chat = chat;
+    chat.tui.focused = this.#focused ?? true;
     this.painter.request();
     this.release();
+  }
+
+  /** Shows everything in other colours. */
+  set theme(theme: ThemeName) {
+    if (theme === this.#theme) return;
+    this.#theme = theme;
+    this.#repaint();
+  }
+
+  #repaint(): void {
+    this.#paint = themed(themeFor(Deno.stdout, this.#theme, env, this.#background));
+    this.painter.forget();
   }
 
   /** Keeps the keys for the session that comes next. */
@@ -88,6 +122,7 @@ export class ChatScreen {
 
   async close(): Promise<void> {
     this.#memory.close();
+    this.#ticker.close();
     this.painter.close();
     await this.terminal.close();
   }
@@ -95,8 +130,10 @@ export class ChatScreen {
   #take(input: TerminalEvent): void {
     const chat = this.#chat;
     if (this.#held !== undefined && input.type !== "focus") this.#held.push(input);
-    else if (input.type === "focus") this.#focused = input.focused;
-    else if (input.type === "mouse") this.#point(input);
+    else if (input.type === "focus") {
+      this.#focused = input.focused;
+      if (chat !== undefined) chat.tui.focused = input.focused;
+    } else if (input.type === "mouse") this.#point(input);
     else {
       this.#select(undefined);
       chat?.press(input);

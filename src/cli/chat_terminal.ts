@@ -14,9 +14,11 @@ import { openPicker } from "../features/tui/picker_keys.ts";
 import type { Point } from "../features/tui/point.ts";
 import { answerRequest } from "../features/tui/requests.ts";
 import { Tui } from "../features/tui/tui.ts";
+import { terminalSettings } from "../features/chat_commands/theme_command.ts";
+import { BranchWatch } from "./branch.ts";
 import { ChatDraft } from "./chat_draft.ts";
-import { wantsColour } from "./chat_render.ts";
 import { ChatScreen, type Left } from "./chat_screen.ts";
+import { env } from "./environment.ts";
 import { MessageEditor } from "./message_editor.ts";
 import { OwnMessageFiles } from "./message_files.ts";
 import { Arming } from "./terminal_timers.ts";
@@ -70,6 +72,7 @@ class TerminalChat {
   readonly #arming: Arming;
   readonly #paths: HomePaths;
   readonly #answering = new Set<Promise<void>>();
+  readonly #branch: BranchWatch;
   readonly #draft: ChatDraft;
   readonly #editor = new MessageEditor();
   /** Another session is to be shown. */
@@ -91,6 +94,11 @@ class TerminalChat {
       () => crypto.randomUUID(),
       named,
     );
+    tui.model.home = env("HOME") ?? "";
+    this.#branch = new BranchWatch((found) => {
+      tui.model.session.branch = found;
+      painter.request();
+    });
     this.#arming = new Arming(() => {
       tui.arm();
       painter.request();
@@ -117,6 +125,7 @@ class TerminalChat {
         else if (effect === "editor") void edit();
         else terminal.suspend();
       },
+      onTheme: (name) => screen.theme = name,
       files: new OwnMessageFiles(tui.model),
       onOpen: (session_id) => {
         this.#opens = true;
@@ -132,13 +141,27 @@ class TerminalChat {
       },
     });
     // Without colours Markdown stays as it was written: its marks say what it means.
-    if (wantsColour(Deno.stdout)) {
-      void import("../features/tui/markdown_rows.ts").then(({ layMarkdown }) => {
-        tui.useMarkdown(layMarkdown);
+    if (screen.coloured) {
+      void import("../features/tui/markdown_rows.ts").then(({ colouredLine, layMarkdown }) => {
+        tui.useMarkdown(layMarkdown, colouredLine);
         painter.request();
       });
     }
+    void this.#loadSettings();
     screen.chat = this;
+  }
+
+  async #loadSettings(): Promise<void> {
+    try {
+      const settings = await terminalSettings((method, params) =>
+        this.#rpc.call(method, ...[params] as Args<typeof method>)
+      );
+      this.#screen.theme = settings.theme;
+      this.#screen.terminal.mouse = settings.mouse;
+      this.tui.reduced_motion = settings.reduced_motion;
+    } catch {
+      // The connection broke; the next one need not ask again.
+    }
   }
 
   /** Follows the session, and after a restart of the daemon the new one, until the person leaves. */
@@ -172,6 +195,7 @@ class TerminalChat {
   painted(): void {
     const { tui } = this;
     this.#arming.seen(tui.shownQuestion);
+    this.#branch.seen(tui.model.session.workdir, tui.model.session.turn);
     const now = { turn: tui.model.session.turn, asks: tui.model.approvals.length > 0 };
     const title = tui.model.session.title;
     if (now.asks && !this.#was.asks) this.#screen.tell(`${title}: a question waits for you`);

@@ -8,7 +8,7 @@ import { changeLines, type Paint } from "./chat_render.ts";
 import { named } from "./own_name.ts";
 
 export interface ChatOutput {
-  paint: Paint;
+  readonly paint: Paint;
   /** Prints a piece of the model's text unchanged. */
   write(text: string): void;
   /** Prints a separate line. */

@@ -1,13 +1,13 @@
 import { assertEquals } from "@std/assert";
 import type { SessionEvent } from "../protocol/events.ts";
-import { painter } from "./chat_render.ts";
+import { themed } from "./theme.ts";
 import { ChatView } from "./chat_view.ts";
 
 function printed() {
   let text = "";
   let seq = 0;
   const view = new ChatView({
-    paint: painter(false),
+    paint: themed({ name: "none", depth: "16" }),
     write: (piece) => void (text += piece),
     say: (line) => void (text += `${line}\n`),
   });
@@ -54,8 +54,7 @@ Deno.test("a call is printed with its edit and its result, and that somebody els
     ok: false,
     output: "the text is not there\nread the file\n",
   }];
-  const shown = ["● edit_file a.txt", "  - one", "  + 1", "  + 2", "  + 3", "  + 4", "  + 5"]
-    .concat("  … 2 more lines", "").join("\n");
+  const shown = "● edit_file a.txt\n";
   const failed = "└ failed the text is not there\n  read the file\n";
   const chat = printed();
   assertEquals(chat.of(started, asked, allowed, ended), `${shown}allowed\n${failed}`);
@@ -64,10 +63,47 @@ Deno.test("a call is printed with its edit and its result, and that somebody els
   assertEquals(here.of(started, asked, allowed, ended), `${shown}${failed}`);
 });
 
+Deno.test("an edit is printed with its line numbers, once its place is known", () => {
+  const args = { path: "a.txt", old_text: "one", new_text: "1\n2" };
+  const call = { call_id: "c", tool: "edit_file", args, lane_id: "main" };
+  const output = "edited a.txt: replaced at line 9";
+  assertEquals(
+    printed().of(["session.tool_started", call], ["session.tool_completed", {
+      ...call,
+      ok: true,
+      output,
+    }]).split("\n"),
+    [
+      "● edit_file a.txt",
+      "  a.txt: +2 −1",
+      "   9 - one",
+      "   9 + 1",
+      "  10 + 2",
+      `└ ${output}`,
+      "",
+    ],
+  );
+});
+
+Deno.test("of a long change the beginning is printed", () => {
+  const args = { path: "a.txt", content: "x\n".repeat(100) };
+  const call = { call_id: "c", tool: "write_file", args, lane_id: "main" };
+  const end = { ...call, ok: true, output: "written" };
+  const text = printed().of(["session.tool_started", call], ["session.tool_completed", end]);
+  assertEquals(text.split("\n").slice(24, 28), [
+    " 23 + x".padStart(9),
+    "  … 77 more lines",
+    "└ written",
+    "",
+  ]);
+});
+
 Deno.test("a file of one long line is not printed in full", () => {
   const args = { path: "a.txt", content: "x".repeat(1_000_000) };
   const call = { call_id: "c", tool: "write_file", args, lane_id: "main" };
-  assertEquals(printed().of(["session.tool_started", call]).length < 1_000, true);
+  const end = { ...call, ok: true, output: "written" };
+  const text = printed().of(["session.tool_started", call], ["session.tool_completed", end]);
+  assertEquals([text.includes("  1 + xxx"), text.length < 1_000], [true, true]);
 });
 
 Deno.test("the model's text is printed as it comes, and the end of a turn once", () => {

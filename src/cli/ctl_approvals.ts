@@ -3,7 +3,7 @@ import { SvcError } from "../protocol/errors.ts";
 import type { QueuedApproval } from "../features/approvals/queued.ts";
 import type { RpcClient } from "../client/rpc.ts";
 import { shownDigest } from "../session/question.ts";
-import { painter, wantsColour } from "./chat_render.ts";
+import { painter } from "./chat_render.ts";
 import { print, withDaemon } from "./daemon_call.ts";
 import {
   type PrintedQuestion,
@@ -43,7 +43,7 @@ export async function answerApproval(
     const { session_id, workdir, asked } = await pending(rpc, approval_id);
     const shown = await shownDigest(asked);
     if (!flags.json) {
-      const paint = painter(wantsColour(Deno.stdout));
+      const paint = painter(Deno.stdout);
       for (const line of questionPrinted(asked, workdir, paint)) console.log(line);
     }
     if (decision === undefined) {

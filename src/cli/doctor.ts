@@ -3,7 +3,7 @@ import { RESTART_HINT } from "./doctor/daemon_checks.ts";
 import { examine } from "./doctor/examine.ts";
 import { UsageError } from "./define.ts";
 import type { Input } from "./spec.ts";
-import { painter, wantsColour } from "./chat_render.ts";
+import { painter } from "./chat_render.ts";
 import { env, ownPaths } from "./environment.ts";
 import { restartInstalled } from "./restart_installed.ts";
 import type { DOCTOR } from "./table/chat.ts";
@@ -58,8 +58,8 @@ async function checkCache(model: string | undefined, json: boolean): Promise<num
 }
 
 function report(findings: readonly Finding[]): string {
-  const paint = painter(wantsColour(Deno.stdout));
-  const colours = { ok: paint.green, warn: paint.yellow, fail: paint.red };
+  const paint = painter(Deno.stdout);
+  const colours = { ok: paint.success, warn: paint.warning, fail: paint.error };
   const width = Math.max(...findings.map(({ name }) => name.length));
   const indent = " ".repeat(4 + 2 + width + 2);
   return findings.flatMap(({ name, status, message, hint }) => [

@@ -10,7 +10,7 @@ import {
   saidWithNo,
 } from "../session/question.ts";
 import { questionLines, type QuestionTone } from "../session/question_lines.ts";
-import type { Paint } from "./chat_render.ts";
+import { diffPainted, type Paint } from "./chat_render.ts";
 
 /** A question about a call, or one of the model to the person. */
 export type PrintedQuestion = Question & { kind?: string };
@@ -27,13 +27,15 @@ export function questionPrinted(
     plain: (text) => text,
     dim: paint.dim,
     head: paint.bold,
-    added: paint.green,
-    removed: paint.red,
-    warning: paint.yellow,
+    added: paint.added,
+    removed: paint.removed,
+    warning: paint.warning,
   };
   return [
     `allow ${exactLine(question.tool)}?`,
-    ...questionLines(question, workdir).map(({ tone, text }) => paints[tone](text)),
+    ...questionLines(question, workdir).map(({ tone, text, diff }) =>
+      diff === undefined ? paints[tone](text) : diffPainted(diff, paint)
+    ),
     ...answers(question).map(paint.dim),
   ];
 }

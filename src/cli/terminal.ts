@@ -4,11 +4,14 @@ import { writeAllSync } from "../base/write_all.ts";
 import { DEFAULT_SIZE, type Size } from "../features/tui/arrange.ts";
 import { TerminalInput } from "./terminal_input.ts";
 import { KeyDecoder, type TerminalEvent } from "./terminal_keys.ts";
+import { ASK_BACKGROUND, type Background } from "./theme_choice.ts";
 
 export interface TerminalEvents {
   onInput(input: TerminalEvent): void;
   /** The size changed, or the screen was cleared. */
   onRedraw(): void;
+  /** The terminal tells its background, perhaps never. */
+  onBackground?(background: Background | undefined): void;
   /** A signal or the end of the input: the program must end with this code. */
   onLeave(code: number): void;
 }
@@ -75,6 +78,7 @@ export class Terminal {
       globalThis.addEventListener(type, this.#restore);
     }
     this.#enter();
+    if (events.onBackground !== undefined) writeNow(ASK_BACKGROUND);
     this.#read();
   }
 
@@ -182,7 +186,7 @@ export class Terminal {
   }
 
   async #read(): Promise<void> {
-    const decoder = new KeyDecoder();
+    const decoder = new KeyDecoder((background) => this.#events.onBackground?.(background));
     const buffer = new Uint8Array(16 * 1024);
     const next = () => this.#closed ? null : this.#input.read(buffer).catch(() => null);
     for (let size; (size = await next()) !== null;) {

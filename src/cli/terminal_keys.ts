@@ -1,5 +1,6 @@
 /** Keys from the bytes that a terminal sends (ECMA-48 sequences as xterm sends them). */
 import { type Key, type Modifiers, named } from "../features/tui/keys.ts";
+import { answerIn, type Background } from "./theme_choice.ts";
 import { graphemes } from "../features/tui/text.ts";
 
 /** What the mouse did, at a place of the screen from 0. */
@@ -107,6 +108,9 @@ export class KeyDecoder {
   #rest = "";
   #pasted: string | undefined;
 
+  /** @param onBackground called with the terminal's background, once it tells. */
+  constructor(readonly onBackground: (background: Background | undefined) => void = () => {}) {}
+
   /** Takes bytes. @returns what is complete. */
   feed(bytes: Uint8Array): TerminalEvent[] {
     this.#rest += this.#utf8.decode(bytes, { stream: true });
@@ -119,7 +123,8 @@ export class KeyDecoder {
 
   /** Whether a sequence has begun; it is a lone Esc if nothing follows. */
   get waiting(): boolean {
-    return this.#pasted === undefined && this.#rest.startsWith(ESC);
+    return this.#pasted === undefined && this.#rest.startsWith(ESC) &&
+      answerIn(this.#rest) === undefined;
   }
 
   /** Ends a begun sequence as the Esc key. */
@@ -133,6 +138,11 @@ export class KeyDecoder {
   #take(keys: TerminalEvent[]): number {
     const text = this.#rest;
     if (this.#pasted !== undefined) return this.#takePasted(keys);
+    const answer = answerIn(text);
+    if (answer !== undefined) {
+      if (answer.length > 0) this.onBackground(answer.background);
+      return answer.length;
+    }
     if (text[0] === ESC) return this.#takeSequence(keys);
     const plain = text.match(TEXT)?.[0];
     if (plain !== undefined) {

@@ -2,12 +2,15 @@
 import type { Screen } from "../features/tui/render.ts";
 import { type Line, lineText } from "../features/tui/text.ts";
 import { type Selected, selectedIn, selectedText } from "./terminal_selection.ts";
-import type { Paint } from "./chat_render.ts";
+import type { Paint } from "./theme.ts";
 
 export interface PainterParts {
   draw(): Screen;
   write(text: string): Promise<void>;
-  paint: Paint;
+  /** The current theme. */
+  paint(): Paint;
+  /** Whether the terminal follows links. */
+  links?: boolean;
   /** Called after each frame. */
   onPainted(): void;
 }
@@ -103,9 +106,10 @@ export class Painter {
 
   /** Returns the output that updates the terminal. */
   #changes({ lines, cursor }: Screen): string {
+    const paint = this.#parts.paint();
     const rows = lines.map((line, row) => {
       const marked = this.#selected && selectedIn(line, row, this.#selected);
-      return marked ?? encode(line, this.#parts.paint);
+      return marked ?? encode(line, paint, this.#parts.links);
     });
     const known = this.#shown;
     const out: string[] = known === undefined ? [CLEAR] : [];
@@ -124,12 +128,12 @@ export class Painter {
   }
 }
 
-/** Returns a line with its styles and links (OSC 8), without other control characters. */
-export function encode(line: Line, paint: Paint): string {
-  return line.map(({ text, style, href }) => {
+/** Returns a line with its styles, and its links (OSC 8) if asked for, without other control characters. */
+export function encode(line: Line, paint: Paint, links = false): string {
+  return line.map(({ text, style, on, href }) => {
     const safe = text.replace(CONTROL, "\ufffd");
-    const styled = style === "plain" ? safe : paint[style](safe);
-    if (href === undefined) return styled;
+    const styled = paint.span({ text: safe, style, on });
+    if (href === undefined || !links) return styled;
     return `\x1b]8;;${href.replace(CONTROL, "")}\x1b\\${styled}\x1b]8;;\x1b\\`;
   }).join("");
 }

@@ -1,7 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import type { Screen } from "../features/tui/render.ts";
 import { line } from "../features/tui/text.ts";
-import { painter as styles } from "./chat_render.ts";
+import { themed } from "./theme.ts";
 import { encode, Painter } from "./terminal_painter.ts";
 
 /** A painter of what `show` was last given; keeps what is written. */
@@ -15,7 +15,7 @@ class Bench {
       this.written.push(text);
       return Promise.resolve();
     },
-    paint: styles(false),
+    paint: () => themed({ name: "none", depth: "16" }),
     onPainted: () => this.#painted.resolve(),
   });
 
@@ -53,8 +53,8 @@ Deno.test("however often it is asked, one frame shows it all", async () => {
 
 Deno.test("a control character that got into a line does not get to the terminal", () => {
   assertEquals(
-    encode([{ text: "a\x1b[2J\x07", style: "plain" }], styles(true)),
+    encode([{ text: "a\x1b[2J\x07", style: "plain" }], themed({ name: "dark", depth: "true" })),
     "a\ufffd[2J\ufffd",
   );
-  assertEquals(encode([{ text: "b", style: "bold" }], styles(false)), "b");
+  assertEquals(encode([{ text: "b", style: "bold" }], themed({ name: "none", depth: "16" })), "b");
 });

@@ -1,4 +1,5 @@
 /** Delayed actions of the terminal chat. */
+import { SPIN_MS } from "../features/tui/status.ts";
 import type { ApprovalView } from "../features/tui/model.ts";
 
 /** How long a question must be visible before it can be answered. */
@@ -26,6 +27,30 @@ export class Arming {
 
   close(): void {
     clearTimeout(this.#timer);
+  }
+}
+
+/** Moves the screen on while a turn works: twice a second, and never at rest. */
+export class Ticker {
+  readonly #tick: () => void;
+  #timer: number | undefined;
+
+  constructor(tick: () => void) {
+    this.#tick = tick;
+  }
+
+  /** Reports after a frame whether the next one differs by its time alone. */
+  painted(moves: boolean): void {
+    if (!moves) return this.close();
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      this.#tick();
+    }, SPIN_MS);
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
   }
 }
 

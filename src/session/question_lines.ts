@@ -1,7 +1,7 @@
 /** A question about a call as lines of text, for terminals: what it does, before how it is called. */
-import { diffLines } from "diff";
-import { type FileChange, hasAllChanges, REST_NOT_SHOWN } from "../base/edits/changes.ts";
+import { hasAllChanges } from "../base/edits/changes.ts";
 import { exact, exactLine } from "../base/visible.ts";
+import { type DiffLine, type DiffRow, type FileDiff, fileDiffs, numbered } from "./diff_rows.ts";
 import type { Question } from "./question.ts";
 import { risksOf } from "./question_risks.ts";
 
@@ -12,10 +12,10 @@ export type QuestionTone = "plain" | "dim" | "head" | "added" | "removed" | "war
 export interface QuestionLine {
   tone: QuestionTone;
   text: string;
+  /** Of a line of a difference: its pieces, which `text` consists of, and its file. */
+  diff?: DiffLine;
 }
 
-/** How long a difference is looked for, in milliseconds: texts that share little take very long. */
-const SEARCH_MS = 500;
 /** Deeper values are shown as JSON. */
 const DEPTH_MAX = 6;
 /** Arguments that a difference shows. */
@@ -37,8 +37,7 @@ const TOLD: Readonly<Record<string, string>> = {
  */
 export function questionLines(question: Question, workdir?: string): QuestionLine[] {
   const { changes = [] } = question;
-  const files = [...Map.groupBy(changes, ({ path }) => path)]
-    .map(([path, parts]) => fileLines(path, parts));
+  const files = fileDiffs(changes, { shown: exact }).map(diffQuestionLines);
   const whole = files.length > 0 && hasAllChanges(changes) && files.every((it) => it.length > 1);
   return [
     line("plain", headOf(question)),
@@ -76,77 +75,24 @@ function riskLines(question: Question): QuestionLine[] {
 // ── differences ────────────────────────────────────────────────────────────────────────────────
 
 /** A file's name, then its changing lines with their numbers. */
-function fileLines(path: string, parts: readonly FileChange[]): QuestionLine[] {
-  const rows: Row[] = [];
-  /** How many lines the parts before have added. */
-  let shift = 0;
-  for (const part of parts) {
-    if (rows.length > 0) rows.push({ mark: "⋮", text: "" });
-    const found = rowsOf(part, shift);
-    rows.push(...found);
-    shift += count(found, "+") - count(found, "-");
-  }
-  const digits = rows.reduce((most, { number = "" }) => Math.max(most, `${number}`.length), 0);
-  const shown = rows.map(({ mark, text, number = "" }) => {
-    const margin = digits === 0 ? "" : `${`${number}`.padStart(digits)} `;
-    return line(TONES[mark], `${margin}${mark} ${text}`);
-  });
-  const [{ before, deleted }] = parts;
-  const changed = rows.some(({ mark }) => mark === "+" || mark === "-");
-  const head = line("head", `${exactLine(path)}: ${sumOf(rows, parts)}`);
-  const is_empty = before === undefined || deleted === true;
-  return changed ? [head, ...shown] : is_empty ? [head, line("dim", "(empty)")] : [head];
+function diffQuestionLines({ path, sum, rows, one_sided }: FileDiff): QuestionLine[] {
+  const head = line("head", `${exactLine(path)}: ${sum}`);
+  if (rows.length === 0) return one_sided ? [head, line("dim", "(empty)")] : [head];
+  return [
+    head,
+    ...numbered(rows).map(({ margin, mark, text, parts }) => ({
+      ...line(TONES[mark], `${margin}${mark} ${text}`),
+      diff: { margin, mark, text, parts, path },
+    })),
+  ];
 }
 
-/** One line of a file, or a gap between parts. */
-interface Row {
-  mark: "+" | "-" | " " | "⋮";
-  text: string;
-  number?: number;
-}
-
-const TONES: Record<Row["mark"], QuestionTone> = {
+const TONES: Record<DiffRow["mark"], QuestionTone> = {
   "+": "added",
   "-": "removed",
-  " ": "plain",
+  " ": "dim",
   "⋮": "dim",
 };
-
-function rowsOf({ before, after, deleted, line: at }: FileChange, shift: number): Row[] {
-  // In a file that goes, no line is looked for.
-  const begin = deleted ? undefined : before === undefined ? 1 : at;
-  const texts = [before ?? "", after.replace(REST_NOT_SHOWN, "")].map(exact);
-  const parts = diffLines(texts[0], texts[1], { timeout: SEARCH_MS }) ?? [
-    { removed: true, added: false, value: texts[0] },
-    { removed: false, added: true, value: texts[1] },
-  ];
-  let [was, is] = begin === undefined ? [NaN, NaN] : [begin, begin + shift];
-  return parts.flatMap(({ added, removed, value }) => {
-    if (value === "") return [];
-    return value.replace(/\n$/, "").split("\n").map((text): Row => {
-      const number = removed ? was : is;
-      if (!added) was++;
-      if (!removed) is++;
-      const mark = added ? "+" : removed ? "-" : " ";
-      return { mark, text, ...Number.isNaN(number) ? {} : { number } };
-    });
-  });
-}
-
-function count(rows: readonly Row[], mark: Row["mark"]): number {
-  return rows.filter((row) => row.mark === mark).length;
-}
-
-function sumOf(rows: readonly Row[], parts: readonly FileChange[]): string {
-  const [added, removed] = [count(rows, "+"), count(rows, "-")];
-  if (parts.some(({ deleted }) => deleted)) return "deleted";
-  if (parts.every(({ before }) => before === undefined)) return `new file, ${linesText(added)}`;
-  return added + removed === 0 ? "only the end of its last line changes" : `+${added} -${removed}`;
-}
-
-function linesText(n: number): string {
-  return n === 1 ? "1 line" : `${n} lines`;
-}
 
 // ── arguments ──────────────────────────────────────────────────────────────────────────────────
 

@@ -60,7 +60,7 @@ Deno.test("an edit: the difference with line numbers, in parts, and none of the 
   assertEquals(shown({ tool: "edit_file", args, reason: "edit a.ts", changes }), [
     "edit a.ts",
     "in /work",
-    "a.ts: +2 -2",
+    "a.ts: +2 −2",
     "  8   1",
     "  9 - 2",
     "  9 + two",
@@ -83,7 +83,7 @@ Deno.test("a patch: each file under its name, with what becomes of it", () => {
   const args = { patch: "*** Begin Patch", paths: ["a"] };
   assertEquals(shown({ tool: "apply_patch", args, reason: "patch a", changes }), [
     ...["patch a", "in /work", "deletes gone"],
-    ...["a → b: +1 -1", "1 - 1", "1 + 2"],
+    ...["a → b: +1 −1", "1 - 1", "1 + 2"],
     ...["new: new file, 1 line", "1 + n"],
     ...["empty: new file, 0 lines", "(empty)"],
     ...["gone: deleted", "- g", "- h"],

@@ -4,11 +4,22 @@ import { visible, visibleLine } from "../base/visible.ts";
 import { attachmentLine } from "../protocol/attachments.ts";
 import { askedOf } from "../protocol/person_question.ts";
 import { planText } from "../protocol/plan_text.ts";
+import { callDiffs } from "./call_diffs.ts";
+import { type FileDiff, numbered, type NumberedRow } from "./diff_rows.ts";
 import { DECISIONS } from "./question_text.ts";
 import type { Change, Item, NoteItem } from "./view.ts";
-import { editLines, settledText, thoughtText } from "./view_text.ts";
+import { settledText, thoughtText } from "./view_text.ts";
 
-type Tone = "call" | "done" | "failed" | "plain" | "plan" | "warning" | "error";
+type Tone =
+  | "call"
+  | "done"
+  | "failed"
+  | "plain"
+  | "plan"
+  | "warning"
+  | "error"
+  | "head"
+  | "diff";
 
 export interface ShownLine {
   tone: Tone;
@@ -16,10 +27,14 @@ export interface ShownLine {
   mark?: string;
   /** With hidden characters written out. */
   text: string;
+  /** Of a line of a difference: its pieces, which `text` consists of. */
+  diff?: NumberedRow;
 }
 
-/** Lines to show of a call's output and of its changes to files. */
+/** Lines to show of a call's output. */
 const PART_LINES = 6;
+/** Lines to show of a call's changes to files. */
+const EDIT_LINES = 24;
 /** Characters to show of a file's line: a line may be the whole file. */
 const EDIT_LINE_MAX = 400;
 
@@ -46,13 +61,8 @@ function addedLines(item: Item): ShownLine[] {
     case "thought":
       return [line("plain", "thinking …")];
     case "tool": {
-      const edit = editLines(item).map((text) => clipped(text, EDIT_LINE_MAX));
-      const call: ShownLine = {
-        tone: "call",
-        mark: "●",
-        text: visibleLine(callLine(item.tool, item.args)),
-      };
-      return [call, ...part(edit).map((text) => line("plain", `  ${text}`)), ...changedLines(item)];
+      const text = visibleLine(callLine(item.tool, item.args));
+      return [{ tone: "call", mark: "●", text }, ...changedLines(item)];
     }
     case "note":
       return [line(toneOf(item), visible(item.text))];
@@ -79,11 +89,12 @@ function changedLines(item: Item): ShownLine[] {
     case "tool": {
       if (item.outcome === undefined) return [];
       const { ok, output } = item.outcome;
+      const edit = ok ? limitedLines(callDiffs(item).flatMap(diffLinesOf)) : [];
       const [first, ...rest] = part(output.trimEnd().split("\n"));
       const head: ShownLine = ok
         ? { tone: "done", mark: "└", text: first }
         : { tone: "failed", mark: "└ failed", text: first };
-      return [head, ...rest.map((text) => line("plain", `  ${text}`))];
+      return [...edit, head, ...rest.map((text) => line("plain", `  ${text}`))];
     }
     case "note":
       // The end or the wait of a continued turn was shown before.
@@ -91,6 +102,23 @@ function changedLines(item: Item): ShownLine[] {
     default:
       return [];
   }
+}
+
+function diffLinesOf({ path, sum, rows }: FileDiff): ShownLine[] {
+  return [
+    line("head", `  ${visibleLine(path)}: ${sum}`),
+    ...numbered(rows).map((row): ShownLine => {
+      const text = clipped(row.text, EDIT_LINE_MAX);
+      const diff = { ...row, text, ...text !== row.text && { parts: undefined } };
+      return { ...line("diff", `  ${row.margin}${row.mark} ${text}`), diff };
+    }),
+  ];
+}
+
+function limitedLines(lines: readonly ShownLine[]): ShownLine[] {
+  const left = lines.length - EDIT_LINES;
+  if (left <= 0) return [...lines];
+  return [...lines.slice(0, EDIT_LINES), line("plain", `  … ${left} more lines`)];
 }
 
 function part(lines: readonly string[]): string[] {

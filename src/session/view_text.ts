@@ -1,9 +1,7 @@
 /** Items of a conversation in words. */
 import { elapsedText } from "../base/elapsed.ts";
-import { changeLines } from "../base/edits/change_lines.ts";
-import { changesOf } from "../base/edits/changes.ts";
 import { decidedText } from "./question_text.ts";
-import type { QuestionItem, ThoughtItem, ToolItem } from "./view_items.ts";
+import type { QuestionItem, ThoughtItem } from "./view_items.ts";
 
 /** Shorter reasoning is shown without its duration; milliseconds. */
 const THOUGHT_MIN = 1_000;
@@ -13,11 +11,6 @@ export function thoughtText({ at, until }: ThoughtItem): string | undefined {
   if (until === undefined) return undefined;
   const ms = Date.parse(until) - Date.parse(at);
   return ms >= THOUGHT_MIN ? `thought for ${elapsedText(ms)}` : undefined;
-}
-
-/** A call's changes to files, as lines of text. */
-export function editLines({ tool, args }: Pick<ToolItem, "tool" | "args">): string[] {
-  return changeLines(changesOf(tool, args));
 }
 
 export function settledText({ request, asked }: QuestionItem): string {

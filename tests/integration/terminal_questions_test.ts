@@ -36,11 +36,11 @@ const KINDS: Record<string, { call: [string, unknown]; shows: (string | RegExp)[
   },
   "an edit": {
     call: ["edit_file", { path: "a.txt", old_text: "line 20\n", new_text: "twenty\n" }],
-    shows: ["edit a.txt", "a.txt: +1 -1", "20 - line 20", "20 + twenty", "23   line 23"],
+    shows: ["edit a.txt", "a.txt: +1 −1", "20 - line 20", "20 + twenty", "23   line 23"],
   },
   "a file that is replaced": {
     call: ["write_file", { path: "c.txt", content: "see\n" }],
-    shows: ["replaces a file that is there", "c.txt: +1 -1", "1 - c", "1 + see"],
+    shows: ["replaces a file that is there", "c.txt: +1 −1", "1 - c", "1 + see"],
   },
   "a new file": {
     call: ["write_file", { path: "n.txt", content: "one\ntwo\n" }],
@@ -49,7 +49,7 @@ const KINDS: Record<string, { call: [string, unknown]; shows: (string | RegExp)[
   "a patch of several files": {
     call: ["apply_patch", { patch: PATCH }],
     shows: [
-      ...["deletes b.txt", "a.txt: +1 -1", "31 - line 31", "31 + thirty-one"],
+      ...["deletes b.txt", "a.txt: +1 −1", "31 - line 31", "31 + thirty-one"],
       ...["d.txt: new file, 1 line", "1 + new", "b.txt: deleted", "- b"],
     ],
   },

@@ -272,7 +272,11 @@ Deno.test({
     const { place, session_id } = scenario;
     const bytes = join(place.dir, "bytes");
     {
-      await using terminal = await openChat(place, session_id);
+      await using terminal = await TmuxTerminal.open(place);
+      // A tmux that takes links; the sequence is only written for such a terminal.
+      await terminal.line("export TERM_PROGRAM=tmux TERM_PROGRAM_VERSION=3.4");
+      await terminal.line(svcLine("chat", "--session", session_id));
+      await terminal.shows("● ready");
       await terminal.record(bytes);
       await terminal.line("go");
       const screen = await terminal.shows(/The end\.[^]*● ready/);
@@ -281,12 +285,22 @@ Deno.test({
       }
       assertStringIncludes(
         screen,
-        "  • one\n  • two\n\n  a │ b\n  ──┼──\n  1 │ 2\n\n    const x = 1;",
+        "  • one\n  • two\n\n  a │ b\n  ──┼──\n  1 │ 2\n\n  │ ts\n  │ const x = 1;",
       );
       await terminal.press("C-d");
       await terminal.shows("The session continues");
     }
     assertStringIncludes(Deno.readTextFileSync(bytes), "\x1b]8;;https://example.com/a\x1b\\");
+    {
+      await using terminal = await TmuxTerminal.open(place, { rows: 40 });
+      await terminal.line("export TERM_PROGRAM= TMUX=");
+      await terminal.record(`${bytes}-other`);
+      await terminal.line(svcLine("chat", "--session", session_id));
+      await terminal.shows(/a link \(https:\/\/example\.com\/a\)[^]*● ready/);
+      await terminal.press("C-d");
+      await terminal.shows("The session continues");
+    }
+    assert(!Deno.readTextFileSync(`${bytes}-other`).includes("8;;"));
     await using terminal = await openChat(place, session_id, { env: { NO_COLOR: "1" }, rows: 40 });
     await terminal.line("again");
     const screen = await terminal.shows(/again[^]*The end\.[^]*● ready/);

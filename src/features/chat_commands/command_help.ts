@@ -41,6 +41,7 @@ const COMMANDS: readonly (readonly [usage: string, what: string])[] = [
 /** Commands of terminals alone. */
 const OF_TERMINALS: typeof COMMANDS = [
   ["/export [markdown|html|json] [FILE]", "write this conversation into a file"],
+  ["/theme [NAME]", "show or change the colours of terminals"],
   ["/quit", "leave; the session continues in the daemon"],
 ];
 /** Width of the usage column. */

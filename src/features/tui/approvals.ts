@@ -2,7 +2,12 @@ import type { EventData, SessionEvent } from "../../protocol/events.ts";
 import { exactLine } from "../../base/visible.ts";
 import { askedOf } from "../../protocol/person_question.ts";
 import { alwaysText, personQuestionText } from "../../session/question.ts";
-import { questionLines, type QuestionTone } from "../../session/question_lines.ts";
+import type { DiffLine } from "../../session/diff_rows.ts";
+import {
+  type QuestionLine,
+  questionLines,
+  type QuestionTone,
+} from "../../session/question_lines.ts";
 import { stillPending } from "../../session/state_steps.ts";
 import { newEntry } from "./entries.ts";
 import type { Model } from "./model.ts";
@@ -39,7 +44,8 @@ export function addApproval(
   const asked = askedOf(request);
   const lines = asked === undefined
     ? questionLines({ ...question, changes }, model.session.workdir)
-    : personQuestionText(asked).split("\n").map((text) => ({ tone: "plain" as const, text }));
+    : personQuestionText(asked).split("\n")
+      .map((text): QuestionLine => ({ tone: "plain", text }));
   const text = untabbed(lines.map((line) => line.text).join("\n")).normalize();
   const left_out = Math.max(text.length - QUESTION_MAX, 0);
   const shown = text.slice(0, QUESTION_MAX).toWellFormed();
@@ -51,7 +57,10 @@ export function addApproval(
     asked,
     chosen: [],
     typed: "",
-    about: newEntry(model, "approval", shown, { styles: lines.map(({ tone }) => STYLES[tone]) }),
+    about: newEntry(model, "approval", shown, {
+      styles: lines.map(({ tone }) => STYLES[tone]),
+      diffs: lines.map(({ diff }) => diff && harmless(diff)),
+    }),
     left_out,
     always: alwaysText(question),
     read: false,
@@ -61,13 +70,20 @@ export function addApproval(
   if (model.focus !== "transcript" && model.input.text === "") model.focus = "approval";
 }
 
+/** As the lines of the question are. */
+function harmless(diff: DiffLine): DiffLine {
+  const shown = (text: string) => untabbed(text).normalize();
+  const parts = diff.parts?.map((part) => ({ ...part, text: shown(part.text) }));
+  return { ...diff, text: shown(diff.text), parts };
+}
+
 const STYLES: Record<QuestionTone, Style> = {
   plain: "plain",
   dim: "dim",
   head: "bold",
-  added: "green",
-  removed: "red",
-  warning: "yellow",
+  added: "added",
+  removed: "removed",
+  warning: "warning",
 };
 
 /** The line above the first approval. */

@@ -4,6 +4,7 @@ import { withLabels } from "./chips.ts";
 import type { LayoutOptions, Layouts } from "./layout.ts";
 import { MENU_ROWS, openMenu } from "./menu.ts";
 import { type Model, shownLane } from "./model.ts";
+import { planRows, workRows } from "./panels.ts";
 import { searchRows } from "./search.ts";
 import type { View } from "./scroll.ts";
 import { clean, type Line, line, width, wrap } from "./text.ts";
@@ -66,9 +67,9 @@ export function arrange(model: Model, size: Size, layouts: Layouts): Arrangement
   const replaced = model.approval_shown || shownLane(model) !== undefined || model.help ||
     model.page !== undefined;
   const title = roomy && replaced ? 1 : 0;
-  const panel = roomy && model.lanes.length > 1 ? model.lanes.length : 0;
+  const panel = roomy ? workRows(model) : 0;
   const lanes = Math.min(panel, Math.max(Math.floor(rows / 5), 1));
-  const plan = roomy ? Math.min(model.plan.length, Math.max(Math.floor(rows / 5), 1)) : 0;
+  const plan = roomy ? Math.min(planRows(model), Math.max(Math.floor(rows / 5), 1)) : 0;
   const offered = openMenu(model)?.options.length ?? 0;
   const menu = Math.min(offered, MENU_ROWS, Math.max(Math.floor(rows / 3), 1));
   const left = rows - status - input.rows.length - rule - title - lanes - plan - menu;

@@ -7,7 +7,13 @@ import { ViewList } from "../../session/view_list.ts";
 import { rewindText } from "../chat_commands/undo_command.ts";
 import type { PickerKind } from "./effect.ts";
 import type { Model } from "./model.ts";
-import { approvalChoices, effortChoices, exportChoices, paletteChoices } from "./palette.ts";
+import {
+  approvalChoices,
+  effortChoices,
+  exportChoices,
+  paletteChoices,
+  themeChoices,
+} from "./palette.ts";
 import type { Choice } from "./picker.ts";
 import { newestFirst } from "./session_order.ts";
 import { clean, cleanLine } from "./text.ts";
@@ -28,6 +34,8 @@ export async function choicesFor(
       return approvalChoices(model);
     case "effort":
       return effortChoices();
+    case "theme":
+      return themeChoices();
     case "export":
       return exportChoices();
     case "models":
@@ -221,16 +229,6 @@ export function providerChoices({ providers, servers, agents }: Providers): Choi
       },
     })),
   ];
-}
-
-/** Lines of a page about what changed in a file. */
-export function changeLines({ patch, truncated }: Changes, path: string): string[] {
-  const parts = patch.split(/^(?=diff --git )/m);
-  const part = parts.find((it) => it.includes(`b/${path}\n`) || it.includes(`a/${path}\n`));
-  if (part === undefined) {
-    return [truncated ? "The changes are too long to show here." : "It has no lines to show."];
-  }
-  return clean(part.trimEnd()).split("\n");
 }
 
 function counted(n: number, noun: string): string {

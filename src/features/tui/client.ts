@@ -2,10 +2,12 @@
 import { messageOf, SvcError, wasAnswered } from "../../protocol/errors.ts";
 import type { SessionEvent } from "../../protocol/events.ts";
 import type { BusEvent } from "../../protocol/schemas/bus.ts";
+import type { ThemeName } from "../../protocol/themes.ts";
 import { shownDigest } from "../../session/question.ts";
 import type { ExportCommand } from "../chat_commands/export_command.ts";
 import { runSetting } from "../chat_commands/setting_command.ts";
 import { NONE_QUEUED, stopTurn } from "../chat_commands/stop_turn.ts";
+import { runTheme } from "../chat_commands/theme_command.ts";
 import { runUndo } from "../chat_commands/undo_command.ts";
 import type { CallVerb, Params, Result, VerbName } from "../verb_types.ts";
 import { type Effect, isPickerEffect } from "./effect.ts";
@@ -43,6 +45,8 @@ export interface ClientEvents {
   onBrowse?(url: string): Promise<boolean>;
   /** Of a terminal of the person's own: its files. */
   readonly files?: MessageFiles;
+  /** The person has chosen other colours. */
+  onTheme?(name: ThemeName): void;
   /** Writes the conversation into a file, where there is a person to write it for. */
   onExport?(command: ExportCommand, call: CallVerb): Promise<string>;
 }
@@ -254,6 +258,12 @@ export class TuiClient {
         const { id } = this.tui.model.session;
         const said = await runSetting(effect.command, id, this.#ask);
         if (said !== undefined) this.tui.tell(said);
+        return this.#events.onChange();
+      }
+      case "theme": {
+        const { said, theme } = await runTheme(effect.name, this.#ask);
+        this.tui.tell(said);
+        this.#events.onTheme?.(theme);
         return this.#events.onChange();
       }
       case "undo": {

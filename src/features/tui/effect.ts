@@ -19,7 +19,8 @@ export type PickerKind =
   | "rewind"
   | "changes"
   | "providers"
-  | "export";
+  | "export"
+  | "theme";
 
 /** An action of a key outside the model. */
 export type Effect =
@@ -47,6 +48,8 @@ export type Effect =
   | { type: "setting"; command: SettingCommand }
   | { type: "undo"; command: UndoCommand }
   | { type: "export"; command: ExportCommand }
+  /** Shows the theme, or changes it. */
+  | { type: "theme"; name: string }
   | { type: "kill_lane"; lane_id: string }
   | { type: "pin_lane"; lane_id: string; pinned: boolean }
   /** Requests a lane's output from before this model existed. */

@@ -14,13 +14,14 @@ const KEYS: readonly string[] = [
   "Ctrl-R  look for what you said before, in all sessions",
   "Ctrl-G  the message in your editor ($VISUAL, $EDITOR), with all that was pasted",
   "PageUp PageDown  scroll     Home End  (empty message) first and last line",
+  "Ctrl-T  fold the plan and what runs, or unfold them",
   "Ctrl-O  all output of calls, or a part   ?  (empty message) this help",
   "Tab    go to the question, the lanes, the transcript, the message",
   "Shift-Tab  what needs your approval: ask, workspace, read_only",
   "1-9    (empty message) show that lane; Esc goes back",
   "A question     1 or y allow   2 or a always   3 or n deny; then Enter, or after 3",
   "               what to do instead; v all of it; 1s 2d: that rule, and where it holds",
-  "A lane         Enter show    k kill    p pin or unpin",
+  "A lane         Enter show    k kill    p pin or unpin      A background command  Enter  k",
   "The transcript Up Down scroll by line",
 ];
 

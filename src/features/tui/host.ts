@@ -3,7 +3,8 @@
  * without a terminal, which is released when it is idle.
  */
 import { deadline } from "@std/async";
-import { SvcError } from "../../protocol/errors.ts";
+import { type SvcCode, SvcError } from "../../protocol/errors.ts";
+import { type Caller, pushChannel } from "../../verbs/define.ts";
 import { DEFAULT_SIZE, type Size } from "./arrange.ts";
 import { type Link, TuiClient } from "./client.ts";
 import { answerRequest, type TuiRequest } from "./requests.ts";
@@ -34,6 +35,13 @@ interface Headless {
 const IDLE_MS = 5 * 60_000;
 /** Maximum number of instances; the longest idle one is released first. */
 const HEADLESS_MAX = 32;
+/** What a terminal answers to a request. */
+interface TerminalAnswer {
+  request_id: string;
+  result?: unknown;
+  error?: { code: SvcCode; message: string; hint?: string };
+}
+
 /** A terminal answers within this time, unless it is suspended. */
 const ANSWER_MS = 5_000;
 /** The answer of a terminal that was closed. */
@@ -65,13 +73,25 @@ export class TuiHost {
     };
   }
 
+  /** Registers the terminal of a caller, to which requests are pushed. @returns its subscription */
+  attachCaller(session_id: string, caller: Caller): number {
+    const push = pushChannel(caller, "tui.attach", "use the local socket or a WebSocket");
+    return push.open(({ event }) => {
+      const detach = this.attach(session_id, (request) => {
+        const at = new Date().toISOString();
+        event({ at, type: "tui.request", data_json: JSON.stringify(request) });
+      });
+      return { start: () => Promise.resolve(), close: detach };
+    });
+  }
+
   /** Takes a terminal's answer. @throws {SvcError} not_found if no request waits for it. */
-  answer(request_id: string, answer: { result?: unknown; error?: SvcError }): void {
+  answer({ request_id, result, error }: TerminalAnswer): void {
     for (const terminal of [...this.#terminals.values()].flat()) {
       const waiting = terminal.pending.get(request_id);
       if (waiting === undefined) continue;
-      if (answer.error === undefined) waiting.resolve(answer.result);
-      else waiting.reject(answer.error);
+      if (error === undefined) waiting.resolve(result);
+      else waiting.reject(new SvcError(error.code, error.message, { hint: error.hint }));
       return;
     }
     throw new SvcError("not_found", `no request ${request_id} is waiting for an answer`);

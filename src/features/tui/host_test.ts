@@ -78,11 +78,14 @@ Deno.test("the terminal that came last is asked; when it goes, so does what it w
   assertEquals(open.size, 0);
   const detach = host.attach("s", (request) => asked.push(request));
   const first = host.request("s", SNAPSHOT);
-  host.answer(asked[0].request_id, { result: "a screen" });
+  host.answer({ request_id: asked[0].request_id, result: "a screen" });
   assertEquals(await first, "a screen");
   const second = host.request("s", SNAPSHOT);
   const third = host.request("s", { method: "press_key", key: "x" });
-  host.answer(asked[1].request_id, { error: new SvcError("validation", "no") });
+  host.answer({
+    request_id: asked[1].request_id,
+    error: { code: "validation", message: "no" },
+  });
   await assertRejects(() => second, SvcError, "no");
   detach();
   await assertRejects(() => third, SvcError, "closed before it answered");

@@ -1,11 +1,12 @@
 /** Handles keys: a key changes the model and returns what the daemon must do. */
 import { nextApproval } from "../../protocol/approval.ts";
 import { CHAT_COMMANDS, type ChatCommand } from "../../protocol/chat_commands.ts";
-import type { Delivery } from "../../protocol/events.ts";
+import { type Delivery, MAIN_LANE } from "../../protocol/events.ts";
 import { personCommand } from "../../protocol/person_command.ts";
 import { exportCommand } from "../chat_commands/export_command.ts";
 import { QUEUE_USAGE, queuedText } from "../chat_commands/queue_command.ts";
 import { settingCommand } from "../chat_commands/setting_command.ts";
+import { themeCommand } from "../chat_commands/theme_command.ts";
 import { undoCommand } from "../chat_commands/undo_command.ts";
 import { inFirstRun } from "./first_run.ts";
 import { helpRows } from "./help.ts";
@@ -18,6 +19,7 @@ import { forgetEdits } from "./input_undo.ts";
 import type { Key } from "./keys.ts";
 import { inMenu, lookAtWord } from "./menu.ts";
 import { type Focus, type Model, type Sending, shownLane } from "./model.ts";
+import { workIds } from "./panels.ts";
 import { pastedPaths } from "./pasted_paths.ts";
 import { closePicker, inPicker, openPicker } from "./picker_keys.ts";
 import { inSearch } from "./search.ts";
@@ -170,6 +172,9 @@ function everywhere(model: Model, name: string, context: PressContext): boolean 
     case "tab":
       model.focus = nextFocus(model);
       return true;
+    case "ctrl-t":
+      model.folded = !model.folded;
+      return true;
     case "ctrl-o":
       model.expanded = !model.expanded;
       return true;
@@ -195,10 +200,13 @@ export function scroll(model: Model, { view }: PressContext, by: number): Effect
 }
 
 /** Returns the next part that can have the focus. */
-function nextFocus({ focus, approvals, lanes }: Model): Focus {
+function nextFocus(model: Model): Focus {
+  const { focus, approvals } = model;
   const parts: Focus[] = ["input"];
   if (approvals.length > 0) parts.push("approval");
-  if (lanes.length > 1) parts.push("lanes");
+  const ids = workIds(model);
+  if (ids.length > 0) parts.push("lanes");
+  if (!ids.includes(model.lane_at)) model.lane_at = ids[0] ?? MAIN_LANE;
   parts.push("transcript");
   return parts[(parts.indexOf(focus) + 1) % parts.length];
 }
@@ -218,15 +226,21 @@ export function showLane(model: Model, lane_id: string): Effect[] {
 }
 
 function inLanes(model: Model, key: Key, context: PressContext): Effect[] {
-  const at = model.lanes.findIndex(({ lane_id }) => lane_id === model.lane_at);
-  const lane = model.lanes[at];
+  const ids = workIds(model);
+  const at = ids.indexOf(model.lane_at);
+  const lane = model.lanes.find(({ lane_id }) => lane_id === model.lane_at);
   const name = key.type === "paste" ? "" : key.type === "named" ? key.name : key.text;
+  if (name === "up" || name === "down") {
+    model.lane_at = ids[at + (name === "up" ? -1 : 1)] ?? model.lane_at;
+    return [];
+  }
+  if (lane === undefined) {
+    if (name === "enter" || name === "k") return [onCommand(model.lane_at, name)];
+    model.focus = "input";
+    return inInput(model, key, context);
+  }
   const { lane_id, pinned } = lane;
   switch (name) {
-    case "up":
-    case "down":
-      model.lane_at = (model.lanes[at + (name === "up" ? -1 : 1)] ?? lane).lane_id;
-      return [];
     case "enter":
       return showLane(model, lane_id);
     case "k":
@@ -238,6 +252,12 @@ function inLanes(model: Model, key: Key, context: PressContext): Effect[] {
   if (number !== undefined) return showLane(model, number.lane_id);
   model.focus = "input";
   return inMessage(model, key, context);
+}
+
+/** Shows the output of a command in the background, or stops it. */
+function onCommand(command_id: string, key: "enter" | "k"): Effect {
+  const value = key === "k" ? `stop ${command_id}` : command_id;
+  return { type: "setting", command: { setting: "background", value } };
 }
 
 function inInput(model: Model, key: Key, context: PressContext): Effect[] {
@@ -280,6 +300,7 @@ const PICKERS: Readonly<Record<string, PickerKind>> = {
   "/model": "models",
   "/rewind": "rewind",
   "/sessions": "sessions",
+  "/theme": "theme",
 };
 
 const LOAD_COMMANDS: Effect = { type: "load_commands" };
@@ -328,6 +349,8 @@ function submit(model: Model, { newId }: PressContext, asked_for?: Delivery): Ef
   if (setting !== undefined) return [{ type: "setting", command: setting }];
   const exported = exportCommand(word);
   if (exported !== undefined) return [{ type: "export", command: exported }];
+  const theme = themeCommand(word);
+  if (theme !== undefined) return [{ type: "theme", name: theme }];
   const undo = undoCommand(word);
   if (undo !== undefined) return [{ type: "undo", command: undo }];
   const run = personCommand(text);

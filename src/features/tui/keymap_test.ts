@@ -11,6 +11,7 @@ const DETAIL: SessionDetail = {
   workdir: "/work/project",
   model: "local/model",
   approval: "ask",
+  effort: "default",
   state: "running",
   activity: "idle",
   cost_usd: 0,

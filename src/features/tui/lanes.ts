@@ -20,7 +20,9 @@ export function applyToLanes(model: Model, event: SessionEvent): void {
       break;
     case "lane.status": {
       const lane = find(event.data.lane_id);
-      if (lane) lane.status = event.data.status;
+      if (lane === undefined) break;
+      lane.status = event.data.status;
+      if (laneEnded(lane)) lane.ended_at ??= Date.parse(event.at);
       break;
     }
     case "lane.delta": {
@@ -49,17 +51,19 @@ export function applyToLanes(model: Model, event: SessionEvent): void {
 export function laneView(
   model: Model,
   lane: Pick<LaneView, "lane_id" | "kind" | "status" | "label"> & {
+    started_at: string;
     pinned?: boolean;
     delta_seq?: number;
   },
 ): LaneView {
-  const { lane_id, kind, status, pinned = false, delta_seq = 0 } = lane;
+  const { lane_id, kind, status, started_at, pinned = false, delta_seq = 0 } = lane;
   return {
     lane_id,
     kind,
     status,
     label: kind === "main" ? "main" : cleanLine(lane.label),
     pinned,
+    started_at: Date.parse(started_at),
     output: newEntry(model, "lane", ""),
     from_delta: delta_seq + 1,
     redrawn_before: 0,

@@ -4,10 +4,13 @@
  */
 import { markdownStart, type MarkdownState, styleRow } from "./markdown.ts";
 import type { Entry } from "./model.ts";
+import { changeRows, type ColourCode, diffRows } from "./diff_layout.ts";
 import { cut, type Line, line, type Style, width, wrap } from "./text.ts";
 
 /** Visible lines of a call's output, until expanded. */
 const OUTPUT_SHOWN = 6;
+/** Visible lines of a call's changes, until expanded. */
+const EDITS_SHOWN = 24;
 /** Rows at the end of a growing line that are wrapped again: a word may move down. */
 const OPEN_ROWS = 3;
 
@@ -54,10 +57,12 @@ interface Laid extends LayoutOptions {
 export class Layouts {
   #laid = new WeakMap<Entry, Laid>();
   #markdown: LayMarkdown | undefined;
+  #colour: ColourCode | undefined;
 
   /** Lays out answers as Markdown from now on. */
-  useMarkdown(lay: LayMarkdown): void {
+  useMarkdown(lay: LayMarkdown, colour?: ColourCode): void {
     this.#markdown = lay;
+    this.#colour = colour;
     this.#laid = new WeakMap();
   }
 
@@ -65,19 +70,27 @@ export class Layouts {
   rows(entry: Entry, options: LayoutOptions): readonly Line[] {
     let laid = this.#laid.get(entry);
     const { cols, expanded } = options;
+    if (entry.kind === "thought" && !expanded) return [thoughtRow(entry, cols)];
     if (
       laid === undefined || laid.epoch !== entry.epoch || laid.cols !== cols ||
       laid.expanded !== expanded
     ) {
-      laid = entry.kind === "call" ? callRows(entry, options) : begin(entry, options);
+      laid = entry.kind === "call"
+        ? callRows(entry, options, this.#colour)
+        : entry.kind === "approval"
+        ? questionRows(entry, options, this.#colour)
+        : begin(entry, options);
       laid.in_blocks = entry.kind === "assistant" && !entry.plain && this.#markdown !== undefined;
       this.#laid.set(entry, laid);
     }
     if (laid.in_blocks) growBlocks(laid, entry, this.#markdown!);
-    if (entry.kind !== "call" && !laid.in_blocks) grow(laid, entry);
+    if (!STATIC.has(entry.kind) && !laid.in_blocks) grow(laid, entry);
     return laid.rows;
   }
 }
+
+/** Entries that do not grow at their end. */
+const STATIC: ReadonlySet<Entry["kind"]> = new Set(["call", "approval"]);
 
 /** The margins of an entry's first and other rows. */
 const GUTTERS: Record<Entry["kind"], readonly [string, string]> = {
@@ -96,7 +109,7 @@ const STYLES: Record<Entry["kind"], Style> = {
   thought: "dim",
   call: "plain",
   note: "dim",
-  problem: "red",
+  problem: "error",
   lane: "plain",
   approval: "plain",
 };
@@ -128,6 +141,15 @@ function begin(entry: Entry, options: LayoutOptions): Laid {
     in_blocks: false,
     size: -1,
   };
+}
+
+/** Reasoning in one row: its last line while it lasts, then how long it took, and its first line. */
+function thoughtRow(entry: Entry, cols: number): Line {
+  const { took, lines } = entry;
+  const said = took === undefined ? lines.findLast((it) => it !== "") ?? "" : lines[0];
+  const text = took ? `${took}: ${said}` : said;
+  const before = gutter(entry, true, cols);
+  return line(`${before}${cut(text, Math.max(cols - width(before), 1))}`, "dim");
 }
 
 /** Lays out the blocks that are not final. */
@@ -195,38 +217,60 @@ function styled(laid: Laid, entry: Entry, row: string, markdown: MarkdownState):
   const body = entry.kind === "assistant"
     ? styleRow(shown, markdown, laid.begins)
     : line(shown, pending ? "dim" : entry.styles?.[laid.line] ?? STYLES[entry.kind]);
-  // A long line of a question must not look like several.
-  const before = gutter(entry, entry.kind === "approval" ? laid.begins : first, laid.cols);
+  const before = gutter(entry, first, laid.cols);
   return before === "" ? body : [{ text: before, style: STYLES[entry.kind] }, ...body];
 }
 
+/** A question: its lines as they are; what is left of a long one must not look like another. */
+function questionRows(entry: Entry, options: LayoutOptions, colour?: ColourCode): Laid {
+  const { cols } = options;
+  const before = gutter(entry, true, cols);
+  const inner = Math.max(cols - width(before), 1);
+  const more = gutter(entry, false, cols);
+  const rows = entry.lines.flatMap((text, n): Line[] => {
+    const diff = entry.diffs?.[n];
+    // A question that is too long is cut, perhaps in a line.
+    if (diff !== undefined && text === `${diff.margin}${diff.mark} ${diff.text}`) {
+      return diffRows(diff, { cols: inner, colour, more: "↳ " })
+        .map((row) => before === "" ? row : [{ text: before, style: "plain" }, ...row]);
+    }
+    return wrap(text, inner).map((row, at): Line => {
+      const shown = line(at === 0 ? row : row.replace(/^ /, ""), entry.styles?.[n] ?? "plain");
+      const margin = at === 0 ? before : more;
+      return margin === "" ? shown : [{ text: margin, style: "plain" }, ...shown];
+    });
+  });
+  return { ...begin(entry, options), rows };
+}
+
 /** A call: its title, changes and output; a part of each unless expanded. */
-function callRows(entry: Entry, options: LayoutOptions): Laid {
+function callRows(entry: Entry, options: LayoutOptions, colour?: ColourCode): Laid {
   const { cols, expanded } = options;
   const { ok, lines: [title, ...rest], edit_lines = 0 } = entry;
-  const mark = ok === undefined ? "yellow" : ok ? "green" : "red";
+  const mark = ok === undefined ? "warning" : ok ? "success" : "error";
   const rows: Line[] = [[
     { text: gutter(entry, true, cols), style: mark },
     { text: cut(title, Math.max(cols - 2, 1)), style: "plain" },
   ]];
-  const inner = Math.max(cols - 4, 1);
-  const part = (texts: readonly string[], head: string, styleOf: (text: string) => Style) => {
-    const shown = expanded ? texts : texts.slice(0, OUTPUT_SHOWN);
-    const first = rows.length;
-    for (const text of shown) {
-      for (const row of expanded ? wrap(text, inner) : [cut(text, inner)]) {
-        const before = rows.length > first ? "    " : head;
-        rows.push([{ text: before, style: mark }, { text: row, style: styleOf(text) }]);
-      }
-    }
-    const hidden = texts.length - shown.length;
-    if (hidden > 0) rows.push(line(`    … ${hidden} more lines (Ctrl-O)`, "dim"));
+  const indent = cols < GUTTER_COLS ? "" : "    ";
+  const inner = Math.max(cols - indent.length, 1);
+  const more = (hidden: number) => {
+    if (hidden > 0) rows.push(line(`${indent}… ${hidden} more lines (Ctrl-O)`, "dim"));
   };
-  part(rest.slice(0, edit_lines), "    ", editStyle);
-  part(rest.slice(edit_lines), ok === false ? "  └!" : "  └ ", () => "dim");
+  const edits = edit_lines === 0 ? [] : changeRows(entry, { cols: inner, colour });
+  const shown_edits = expanded ? edits : edits.slice(0, EDITS_SHOWN);
+  for (const row of shown_edits.flat()) rows.push([{ text: indent, style: "plain" }, ...row]);
+  more(edits.length - shown_edits.length);
+  const output = rest.slice(edit_lines);
+  const shown = expanded ? output : output.slice(0, OUTPUT_SHOWN);
+  const head = indent === "" ? "" : ok === false ? "  └!" : "  └ ";
+  const first = rows.length;
+  for (const text of shown) {
+    for (const row of expanded ? wrap(text, inner) : [cut(text, inner)]) {
+      const before = rows.length > first ? indent : head;
+      rows.push([{ text: before, style: mark }, { text: row, style: "dim" }]);
+    }
+  }
+  more(output.length - shown.length);
   return { ...begin(entry, options), rows };
-}
-
-function editStyle(text: string): Style {
-  return text.startsWith("-") ? "red" : text.startsWith("+") ? "green" : "dim";
 }

@@ -56,9 +56,9 @@ Deno.test("bold, code and headings are styled, and nothing of the text is taken 
   const styles = rows.map((row) => row.slice(1).map(({ text, style }) => `${style}:${text}`));
   assertEquals(styles, [
     ["bold:# Big"],
-    ["plain:a ", "bold:**", "bold:b", "bold:**", "plain: ", "cyan:`", "cyan:c", "cyan:`"],
+    ["plain:a ", "bold:**", "bold:b", "bold:**", "plain: ", "code:`", "code:c", "code:`"],
     ["dim:```"],
-    ["cyan:**d**"],
+    ["code:**d**"],
     ["dim:```"],
   ]);
 });

@@ -33,7 +33,7 @@ export function styleRow(row: string, state: MarkdownState, begins: boolean): Li
       return [{ text: row, style: "dim" }];
     }
   }
-  if (state.fenced) return [{ text: row, style: "cyan" }];
+  if (state.fenced) return [{ text: row, style: "code" }];
   if (state.heading) return [{ text: row, style: "bold" }];
   const out: Span[] = [];
   for (const part of row.split(MARK)) {
@@ -49,5 +49,5 @@ export function styleRow(row: string, state: MarkdownState, begins: boolean): Li
 }
 
 function styleOf({ code, bold }: MarkdownState): Style {
-  return code ? "cyan" : bold ? "bold" : "plain";
+  return code ? "code" : bold ? "bold" : "plain";
 }

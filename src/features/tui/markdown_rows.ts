@@ -1,10 +1,19 @@
 /** Markdown of answers as rows of the screen. Large; loaded once a terminal with colours shows some. */
 import { Marked, type Token, type Tokens } from "marked";
 import { tokensOf } from "../../base/highlight/grammars.ts";
-import { languageOf } from "../../base/highlight/languages.ts";
-import { linesOf, type Tone } from "../../base/highlight/tokens.ts";
+import { languageOf, languageOfPath } from "../../base/highlight/languages.ts";
+import { linesOf, type Token as Coloured, type Tone } from "../../base/highlight/tokens.ts";
 import type { LaidMarkdown } from "./layout.ts";
-import { type Line, line, lineText, type Span, type Style, width, wrapLine } from "./text.ts";
+import {
+  cutLine,
+  type Line,
+  line,
+  lineText,
+  type Span,
+  type Style,
+  width,
+  wrapLine,
+} from "./text.ts";
 
 const marked = new Marked({ gfm: true, breaks: true });
 
@@ -103,7 +112,7 @@ function listRows(
     return [
       ...gap,
       ...shown.map((row, at): Line => [
-        { text: at === 0 ? mark : " ".repeat(indent), style: "cyan" },
+        { text: at === 0 ? mark : " ".repeat(indent), style: "accent" },
         ...row,
       ]),
     ];
@@ -113,30 +122,54 @@ function listRows(
 // ── code ───────────────────────────────────────────────────────────────────────────────────────
 
 const TONES: Record<Tone, Style> = {
-  keyword: "magenta",
-  string: "green",
-  number: "yellow",
-  comment: "dim",
-  title: "cyan",
-  type: "cyan",
-  addition: "green",
-  deletion: "red",
+  keyword: "keyword",
+  string: "string",
+  number: "number",
+  comment: "comment",
+  title: "title",
+  type: "title",
+  addition: "added",
+  deletion: "removed",
 };
 
+/** Beside each row of code. */
+const CODE_EDGE = "│ ";
+
+/** The name of a block's language, as it was written: the first word behind the fence. */
+function languageLabel(lang: string): string {
+  return lang.trim().split(/[\s,{]/)[0];
+}
+
 function codeRows({ text, lang = "" }: Tokens.Code, cols: number): Line[] {
-  return coloured(text, lang).flatMap((row) =>
-    wrapLine(row, cols - 2).map((part): Line => [{ text: "  ", style: "plain" }, ...part])
-  );
+  const label = languageLabel(lang);
+  return [
+    ...label === "" ? [] : [cutLine(line(`${CODE_EDGE}${label}`, "dim"), cols)],
+    ...coloured(text, lang).flatMap((row) =>
+      wrapLine(row, cols - CODE_EDGE.length)
+        .map((part): Line => [{ text: CODE_EDGE, style: "dim" }, ...part])
+    ),
+  ];
+}
+
+/** Colours a line of code in the language of its file, if it is known. */
+export function colouredLine(code: string, path: string): Line | undefined {
+  const language = languageOfPath(path);
+  return language === undefined ? undefined : spansOf(tokensOf(code, language));
+}
+
+function spansOf(tokens: readonly Coloured[]): Span[] {
+  return tokens.map(({ text, tone }) => ({
+    text,
+    style: tone === undefined ? "plain" : TONES[tone],
+  }));
 }
 
 function coloured(code: string, lang: string): Line[] {
-  const language = languageOf(lang.split(/\s/)[0]);
+  const language = languageOf(languageLabel(lang));
   if (language === undefined || code.length > CODE_MAX) {
-    return code.split("\n").map((text) => line(text, "cyan"));
+    return code.split("\n").map((text) => line(text, "code"));
   }
-  return linesOf(tokensOf(code, language)).map((tokens) =>
-    tokens.map(({ text, tone }) => ({ text, style: tone === undefined ? "plain" : TONES[tone] }))
-  );
+  return linesOf(tokensOf(code, language)).map(spansOf);
 }
 
 // ── tables ─────────────────────────────────────────────────────────────────────────────────────
@@ -214,15 +247,13 @@ function inline(tokens: readonly Token[], style: Style): Span[] {
       case "del":
         return inline((token as Tokens.Del).tokens, "dim");
       case "codespan":
-        return [{ text: (token as Tokens.Codespan).text, style: "cyan" }];
+        return [{ text: (token as Tokens.Codespan).text, style: "code" }];
       case "br":
         return [{ text: "\n", style }];
       case "link":
         return linkSpans(token as Tokens.Link);
-      case "image": {
-        const { text, href } = token as Tokens.Image;
-        return linkSpans({ text: text || href, href, tokens: [] });
-      }
+      case "image":
+        return imageSpans(token as Tokens.Image);
       case "text": {
         const { tokens: inner, text } = token as Tokens.Text;
         return inner === undefined ? [{ text: entities(text), style }] : inline(inner, style);
@@ -235,6 +266,14 @@ function inline(tokens: readonly Token[], style: Style): Span[] {
         return [{ text: token.raw, style }];
     }
   });
+}
+
+/** An image as its description and its address; the data of one that stands in the text is left out. */
+function imageSpans({ text, href }: Tokens.Image): Span[] {
+  const label = `image${text === "" ? "" : `: ${text.replaceAll("\n", " ")}`}`;
+  const [, type] = /^data:([^;,]{0,40})/i.exec(href) ?? [];
+  if (type === undefined) return linkSpans({ text: label, href, tokens: [] });
+  return [{ text: label, style: "underline" }, { text: ` (${type || "data"})`, style: "dim" }];
 }
 
 /**

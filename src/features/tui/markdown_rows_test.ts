@@ -68,7 +68,8 @@ Deno.test("headings, lists, quotes, code and tables are drawn as such", () => {
     "│ quoted",
     "│ text",
     "",
-    "  const x: number = 1; // why",
+    "│ ts",
+    "│ const x: number = 1; // why",
     "",
     "name │ what it is",
     "─────┼───────────",
@@ -83,15 +84,18 @@ Deno.test("headings, lists, quotes, code and tables are drawn as such", () => {
 });
 
 Deno.test("code has colours by its language; words keep their style where a row breaks", () => {
-  const [row] = rowsOf("```ts\nconst x = 1; // why\n```");
+  const [label, row] = rowsOf("```ts\nconst x = 1; // why\n```");
+  assertEquals(label, [{ text: "│ ts", style: "dim" }]);
   assertEquals(
-    row.filter(({ text }) => text.trim() !== "").map(({ text, style }) => [text.trim(), style]),
+    row.slice(1).filter(({ text }) => text.trim() !== "").map((
+      { text, style },
+    ) => [text.trim(), style]),
     [
-      ["const", "magenta"],
+      ["const", "keyword"],
       ["x =", "plain"],
-      ["1", "yellow"],
+      ["1", "number"],
       [";", "plain"],
-      ["// why", "dim"],
+      ["// why", "comment"],
     ],
   );
   const bold = rowsOf(`**${"word ".repeat(20).trim()}**`, 20);
@@ -114,6 +118,17 @@ Deno.test("a link leads to the web or a mailbox only, and shows where", () => {
   ]);
   const [{ href }] = linked("[a](https://example.com/日本?q=é)");
   assert(/^[\x21-\x7e]+$/.test(href!));
+});
+
+Deno.test("an image is one line: its description and where it is, without its data", () => {
+  const shown = (text: string) => rowsOf(text, 200).map(lineText);
+  assertEquals(shown("![a cat](https://example.com/cat.png)"), [
+    "image: a cat (https://example.com/cat.png)",
+  ]);
+  assertEquals(shown(`![dot](data:image/png;base64,${"A".repeat(5_000)})`), [
+    "image: dot (image/png)",
+  ]);
+  assertEquals(shown("![](https://example.com/b)"), ["image (https://example.com/b)"]);
 });
 
 Deno.test("no row is wider than the screen, at any width", () => {

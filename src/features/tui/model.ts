@@ -17,7 +17,11 @@ import type { Attachment } from "../../protocol/attachments.ts";
 import type { Question } from "../../session/question.ts";
 import { emptyInput, type Input } from "./input_state.ts";
 import type { Picker, Secret } from "./picker.ts";
+import type { FileChange } from "../../base/edits/changes.ts";
+import type { DiffLine } from "../../session/diff_rows.ts";
+import type { CommandView } from "./panels.ts";
 import type { Style } from "./text.ts";
+import type { TurnView } from "./turn.ts";
 
 /** One thing in the transcript. Its text is clean (`text.ts`). */
 export interface Entry {
@@ -30,14 +34,23 @@ export interface Entry {
   /** Code units in `lines`. */
   size: number;
   call_id?: string;
+  /** Of a call: its tool, and what it does in words. */
+  tool?: string;
+  doing?: string;
+  /** Of reasoning: how long it took, once it has ended. */
+  took?: string;
   /** Of a call: how it ended. */
   ok?: boolean;
   /** Of a call: the lines after its first that show changes of files. */
   edit_lines?: number;
+  /** Of a call: what those lines show. */
+  changes?: readonly FileChange[];
   /** Of an answer: whether it is no Markdown. */
   plain?: boolean;
   /** Of a question: how each of its lines looks. */
   styles?: readonly Style[];
+  /** Of a question: those of its lines that are lines of a difference. */
+  diffs?: readonly (DiffLine | undefined)[];
   /** Of a message that the daemon has not confirmed. */
   client_message_id?: string;
   /** Of a message that no model call has seen. */
@@ -54,6 +67,9 @@ export interface LaneView {
   status: LaneStatus;
   label: string;
   pinned: boolean;
+  /** Milliseconds since 1970. */
+  started_at: number;
+  ended_at?: number;
   /** Its known output. */
   output: Entry;
   /** Number of the first delta in `output`; earlier ones can be requested. */
@@ -144,6 +160,9 @@ export interface SessionView {
   workdir: string;
   model: string;
   approval: string;
+  effort: string;
+  /** The branch of the directory, if the terminal has found one. */
+  branch?: string;
   state: "running" | "paused" | "ended" | "unreadable";
   /** Whether the daemon's stop has paused it. */
   paused_by_stop: boolean;
@@ -178,6 +197,11 @@ export interface Model {
   seq: number;
   /** The last event whose cost is included. */
   cost_seq: number;
+  turn?: TurnView;
+  /** The time, as far as events and the terminal tell it: milliseconds since 1970. */
+  now: number;
+  /** The person's home directory, which the status line shortens. */
+  home: string;
   link: "connecting" | "connected" | "reconnecting";
   entries: Entry[];
   next_entry: number;
@@ -186,6 +210,10 @@ export interface Model {
   /** Its steps as lines; empty if no step is open. */
   plan: string[];
   lanes: LaneView[];
+  /** Commands that run in the background. */
+  commands_run: CommandView[];
+  /** Whether the plan and what runs are one line each. */
+  folded: boolean;
   approvals: ApprovalView[];
   /** Messages that the daemon has not confirmed; sent again after a reconnect. */
   outbox: Sending[];
@@ -198,7 +226,7 @@ export interface Model {
   /** Whether that message says what to do instead of what it denies. */
   input_denies: boolean;
   focus: Focus;
-  /** The lane under the panel's cursor. */
+  /** The lane or the background command under the panel's cursor. */
   lane_at: string;
   /** The lane whose output replaces the transcript. */
   lane_shown?: string;
@@ -241,6 +269,7 @@ export function emptyModel(session_id: string): Model {
       workdir: "",
       model: "",
       approval: "",
+      effort: "default",
       state: "running",
       paused_by_stop: false,
       turn: false,
@@ -248,12 +277,17 @@ export function emptyModel(session_id: string): Model {
     },
     seq: 0,
     cost_seq: 0,
+    turn: undefined,
+    now: 0,
+    home: "",
     link: "connecting",
     entries: [],
     next_entry: 1,
     cut: false,
     plan: [],
     lanes: [],
+    commands_run: [],
+    folded: false,
     approvals: [],
     outbox: [],
     input: emptyInput(),

@@ -23,19 +23,6 @@ export function openTuiHost(dispatcher: Dispatcher, onEmpty: () => void): TuiHos
   return new TuiHost({ newLink: () => new VerbLink(dispatcher), onEmpty });
 }
 
-/** Attaches a terminal, which gets the requests about its session. */
-export function attach(host: TuiHost, session_id: string, caller: Caller): { sub: number } {
-  const push = pushChannel(caller, "tui.attach", "use the local socket or a WebSocket");
-  const sub = push.open(({ event }) => {
-    const detach = host.attach(session_id, (request: SentRequest) => {
-      const at = new Date().toISOString();
-      event({ at, type: "tui.request", data_json: JSON.stringify(request) });
-    });
-    return { start: () => Promise.resolve(), close: detach };
-  });
-  return { sub };
-}
-
 /** A link that calls the verbs of this process. */
 class VerbLink implements Link, Disposable {
   onEvent: Link["onEvent"] = () => {};

@@ -8,6 +8,7 @@ import { withLabels } from "./chips.ts";
 import { helpText } from "./help.ts";
 import type { Layouts } from "./layout.ts";
 import { type Entry, type Model, shownEntries, shownLane } from "./model.ts";
+import { workIds } from "./panels.ts";
 import type { regionSchema } from "./schemas.ts";
 import { windowOf } from "./scroll.ts";
 import { activity } from "./status.ts";
@@ -40,7 +41,7 @@ export function outline(model: Model, size: Size, layouts: Layouts): Region[] {
     regions.push({ role: "list", name: "plan", children });
   }
   if (model.approvals.length > 0) regions.push(approvalRegion(model));
-  if (model.lanes.length > 1) regions.push(lanesRegion(model));
+  if (workIds(model).length > 0) regions.push(lanesRegion(model));
   regions.push(focusable(model, "input", {
     role: "textbox",
     name: "message",
@@ -90,11 +91,15 @@ function lanesRegion(model: Model): Region {
   return focusable(model, "lanes", {
     role: "list",
     name: "lanes",
-    children: model.lanes.map(({ lane_id, label, status }) => ({
-      role: "listitem",
-      name: label,
-      text: status,
-      ...(lane_id === model.lane_at ? { focused: model.focus === "lanes" } : {}),
-    })),
+    children: workIds(model).map((id) => {
+      const lane = model.lanes.find(({ lane_id }) => lane_id === id);
+      const command = model.commands_run.find(({ command_id }) => command_id === id);
+      return {
+        role: "listitem",
+        name: lane?.label ?? command?.command ?? id,
+        text: lane?.status ?? "in the background",
+        ...(id === model.lane_at ? { focused: model.focus === "lanes" } : {}),
+      };
+    }),
   });
 }

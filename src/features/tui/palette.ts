@@ -2,6 +2,7 @@
 import type { Result } from "../verb_types.ts";
 import { APPROVALS } from "../../protocol/approval.ts";
 import { EFFORTS } from "../../protocol/effort.ts";
+import { type ThemeName, THEMES } from "../../protocol/themes.ts";
 import type { Effect, PickerKind } from "./effect.ts";
 import type { Model } from "./model.ts";
 import type { Asked, Choice, Chosen } from "./picker.ts";
@@ -40,6 +41,7 @@ export function paletteChoices(
     { label: "Rename this session …", detail: "/rename", does: { ask: RENAME } },
     does("Pin this session", "/pin", setting("pinned", "yes")),
     does("Archive this session", "/archive", setting("archived", "yes")),
+    opens("Change the colours …", "/theme", "theme"),
     opens("Export the conversation …", "/export", "export"),
     opens("Log in to a provider …", "svc login", "providers"),
     { label: "Add a directory …", detail: "/add-dir", does: { insert: "/add-dir " } },
@@ -89,6 +91,24 @@ export function effortChoices(): Choice[] {
 }
 
 const FORMATS = { markdown: "to read", html: "one page to send", json: "all of it, to import" };
+
+const LOOKS: Record<ThemeName, string> = {
+  auto: "dark or light, as the terminal's background",
+  dark: "for a dark background",
+  light: "for a light background",
+  terminal: "the 16 colours that the terminal defines",
+  "high-contrast": "fewer and stronger colours",
+  none: "no colours",
+};
+
+/** The colours of the terminal. */
+export function themeChoices(): Choice[] {
+  return THEMES.map((name) => ({
+    label: name,
+    detail: LOOKS[name],
+    does: { effects: [{ type: "theme", name }] },
+  }));
+}
 
 /** The forms in which the conversation is written into a file. */
 export function exportChoices(): Choice[] {

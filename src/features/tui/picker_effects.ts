@@ -2,7 +2,7 @@
 import { messageOf, SvcError } from "../../protocol/errors.ts";
 import { suggestionsFor } from "../chat_commands/suggestions.ts";
 import type { CallVerb, Result } from "../verb_types.ts";
-import { changeLines, choicesFor, previewOf, saidChoices, undoChoices } from "./choices.ts";
+import { choicesFor, previewOf, saidChoices, undoChoices } from "./choices.ts";
 import { type Effect, isPickerEffect, type PickerEffect } from "./effect.ts";
 import { beginPicker, type Choice, type Picker } from "./picker.ts";
 import { previewEffects } from "./picker_keys.ts";
@@ -84,8 +84,10 @@ export class PickerEffects {
         break;
       }
       case "show_change": {
-        const changes = await call("session.changes", { session_id, full: true });
-        tui.showPage(`changes of ${cleanLine(effect.path)}`, changeLines(changes, effect.path));
+        const { path } = effect;
+        const changed = await call("session.changed_file", { session_id, path });
+        const { changedLines } = await import("./changed_file.ts");
+        tui.showPage(`changes of ${cleanLine(path)}`, changedLines(path, changed));
         break;
       }
       case "save_key": {

@@ -15,6 +15,7 @@ const TITLES: Record<PickerKind, string> = {
   changes: "Changed files",
   providers: "Ways to a model",
   export: "Export the conversation as",
+  theme: "Colours",
 };
 
 /** Opens a picker. @returns what loads its entries */

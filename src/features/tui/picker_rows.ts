@@ -70,7 +70,9 @@ function tail(text: string, cols: number): string {
 
 function listRows(picker: Picker, cols: number, room: number): Line[] {
   const { loading, problem, asked, at } = picker;
-  if (problem !== undefined) return wrap(problem, cols).slice(0, room).map((it) => line(it, "red"));
+  if (problem !== undefined) {
+    return wrap(problem, cols).slice(0, room).map((it) => line(it, "error"));
+  }
   if (loading) return [line("  …", "dim")];
   if (asked !== undefined) {
     return asked.secret ? [line("  It is tested first, and shown nowhere.", "dim")] : [];

@@ -1,15 +1,15 @@
 /** Draws the model: lines for every row of the screen, none wider than it. */
-import { laneEnded } from "../../session/state_steps.ts";
 import { titleOf } from "./approvals.ts";
 import { arrange, type Arrangement, type Size } from "./arrange.ts";
 import { helpRows } from "./help.ts";
 import type { Layouts } from "./layout.ts";
-import { firstShown, menuRows } from "./menu.ts";
+import { menuRows } from "./menu.ts";
+import { type Model, shownLane } from "./model.ts";
+import { planLines, workLines } from "./panels.ts";
 import { pickerRows } from "./picker_rows.ts";
-import { type LaneView, type Model, shownLane } from "./model.ts";
 import { type Window, windowOf } from "./scroll.ts";
-import { statusLine } from "./status.ts";
-import { cutLine, type Line, line, type Style } from "./text.ts";
+import { statusLine, turnText } from "./status.ts";
+import { cutLine, type Line, line, width } from "./text.ts";
 
 export interface Screen {
   /** As many as the screen has rows. */
@@ -30,7 +30,7 @@ export function showsQuestion(model: Model, size: Size, layouts: Layouts): boole
 }
 
 /** Draws the whole screen. */
-export function render(model: Model, size: Size, layouts: Layouts): Screen {
+export function render(model: Model, size: Size, layouts: Layouts, moves = false): Screen {
   if (model.picker !== undefined) return renderPicker(model, size);
   const parts = arrange(model, size, layouts);
   const window = model.help ? helpWindow(model, parts) : windowOf(model, parts.view);
@@ -39,10 +39,10 @@ export function render(model: Model, size: Size, layouts: Layouts): Screen {
     ...titleLines(model, parts),
     ...window.rows,
     ...Array<Line>(blank).fill([]),
-    ...ruleLines(window, parts),
-    ...planLines(model, parts),
+    ...ruleLines(model, window, parts, moves),
+    ...planLines(model, parts.plan),
     ...approvalLines(model, parts),
-    ...laneLines(model, parts),
+    ...workLines(model, parts.lanes),
     ...menuRows(model, size.cols, parts.menu),
   ];
   const { input } = parts;
@@ -86,23 +86,21 @@ function titleLines(model: Model, parts: Arrangement): Line[] {
   return [heading(text, parts.size.cols)];
 }
 
-function ruleLines(window: Window, { rule, size }: Arrangement): Line[] {
+function ruleLines(
+  model: Model,
+  window: Window,
+  { rule, size }: Arrangement,
+  moves: boolean,
+): Line[] {
   if (rule === 0) return [];
-  return [heading(window.at_end ? "" : "more below · End", size.cols)];
+  const more = window.at_end ? "" : "more below · End";
+  const happens = turnText(model, moves);
+  return [heading([more, happens].filter(Boolean).join(" · "), size.cols)];
 }
 
 function heading(text: string, cols: number): Line {
   const label = text === "" ? "" : ` ${text} `;
-  return line(`──${label}${"─".repeat(Math.max(cols - 2 - label.length, 0))}`, "dim");
-}
-
-/** The plan from its first open step on, as far as it fits. */
-function planLines({ plan }: Model, { plan: height }: Arrangement): Line[] {
-  const open = plan.findIndex((text) => !text.startsWith("[x]"));
-  const first = Math.min(Math.max(open, 0), plan.length - height);
-  return plan.slice(first, first + height).map((text) =>
-    line(text, text.startsWith("[>]") ? "bold" : "dim")
-  );
+  return line(`──${label}${"─".repeat(Math.max(cols - 2 - width(label), 0))}`, "dim");
 }
 
 function approvalLines(model: Model, { approval: rows, view }: Arrangement): Line[] {
@@ -110,7 +108,7 @@ function approvalLines(model: Model, { approval: rows, view }: Arrangement): Lin
   if (approval === undefined || rows.height === 0) return [];
   // If there is no room for both, the text matters more than the question.
   const alone = rows.about === 0 && !model.approval_shown;
-  const question = line(`? ${alone ? approval.about.lines[0] : titleOf(model)}`, "yellow");
+  const question = line(`? ${alone ? approval.about.lines[0] : titleOf(model)}`, "warning");
   if (rows.height <= 1) return [question];
   const about = model.approval_shown ? [] : view.layouts.rows(approval.about, view);
   return [question, ...shownPart(about, rows.about), ...rows.answers].slice(0, rows.height);
@@ -120,31 +118,6 @@ function approvalLines(model: Model, { approval: rows, view }: Arrangement): Lin
 function shownPart(about: readonly Line[], room: number): readonly Line[] {
   if (about.length <= room) return about;
   const shown = Math.max(room - 1, 0);
-  const more = line(`… ${about.length - shown} more lines: v shows them`, "yellow");
+  const more = line(`… ${about.length - shown} more lines: v shows them`, "warning");
   return [...about.slice(0, shown), more].slice(-room || Infinity);
-}
-
-const MARKS: Record<LaneView["status"], [string, Style]> = {
-  pending: ["○", "dim"],
-  running: ["●", "green"],
-  blocked: ["◌", "yellow"],
-  done: ["✓", "dim"],
-  errored: ["✗", "red"],
-  cancelled: ["✗", "dim"],
-};
-
-function laneLines(model: Model, { lanes: height }: Arrangement): Line[] {
-  const at = model.lanes.findIndex(({ lane_id }) => lane_id === model.lane_at);
-  const first = firstShown(at, height, model.lanes.length);
-  return model.lanes.slice(first, first + height).map((lane, index) => {
-    const here = model.focus === "lanes" && lane.lane_id === model.lane_at;
-    const [mark, style] = MARKS[lane.status];
-    const said = laneEnded(lane) ? lane.status : lane.output.lines.findLast((it) => it !== "");
-    return [
-      { text: `${here ? "▸" : " "}${first + index + 1} `, style: here ? "bold" : "dim" },
-      { text: `${mark} `, style },
-      { text: `${lane.label}${lane.pinned ? " (pinned)" : ""}`, style: here ? "bold" : "plain" },
-      { text: said ? `  ${said}` : "", style: "dim" },
-    ];
-  });
 }

@@ -11,6 +11,7 @@ const DETAIL: SessionDetail = {
   workdir: `/work/${HOSTILE}`,
   model: HOSTILE,
   approval: "ask",
+  effort: "default",
   state: "running",
   activity: "working",
   cost_usd: 1.5,

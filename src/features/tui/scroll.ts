@@ -1,6 +1,7 @@
 /** The window onto the transcript: its rows, and how it moves. */
 import type { LayoutOptions, Layouts } from "./layout.ts";
 import { type Anchor, type Entry, type Model, shownEntries } from "./model.ts";
+import { readsFrom, readsLine } from "./reads.ts";
 import type { Line } from "./text.ts";
 
 export interface View extends LayoutOptions {
@@ -48,7 +49,11 @@ export function scrollToStart(model: Model, view: View): void {
 
 /** The rows of an entry with the gap before it. */
 function rowsOf(entries: readonly Entry[], at: number, view: View): readonly Line[] {
-  const rows = view.layouts.rows(entries[at], view);
+  const end = view.expanded ? undefined : readsFrom(entries, at);
+  if (end === 0) return [];
+  const rows = end === undefined
+    ? view.layouts.rows(entries[at], view)
+    : [readsLine(entries.slice(at, end), view.cols)];
   const before = entries[at - 1];
   const together = before === undefined ||
     (before.kind === entries[at].kind && before.kind !== "user" && before.kind !== "assistant");

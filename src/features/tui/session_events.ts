@@ -19,13 +19,14 @@ export function applyToSession({ session, cost_seq }: Model, event: SessionEvent
       session.workdir = cleanLine(event.data.workdir);
       break;
     case "session.configured": {
-      const { model, approval, title } = event.data;
+      const { model, approval, effort, title } = event.data;
       if (title !== undefined) session.title = cleanLine(title);
       if (model !== undefined) {
         session.model = cleanLine(model);
         session.context = undefined;
       }
       session.approval = approval ?? session.approval;
+      session.effort = effort ?? session.effort;
       break;
     }
     case "turn.started":

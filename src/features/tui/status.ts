@@ -1,25 +1,27 @@
+import { shortCount } from "../../base/short_count.ts";
 import { clockText } from "../../protocol/clock_text.ts";
 import { contextText } from "../../protocol/compacted_text.ts";
 import type { Model } from "./model.ts";
+import { doing, secondsText, workedMs } from "./turn.ts";
 import { type Line, type Span, type Style, width } from "./text.ts";
 
 /** What the session does, in a word or two. */
 export function activity(model: Model): { text: string; style: Style } {
   const { session, link } = model;
-  if (link === "connecting") return { text: "connecting", style: "yellow" };
+  if (link === "connecting") return { text: "connecting", style: "warning" };
   if (link === "reconnecting") {
     const text = session.paused_by_stop
       ? "the daemon has stopped; sending a message starts it"
       : "reconnecting";
-    return { text, style: "red" };
+    return { text, style: "error" };
   }
-  if (session.state !== "running") return { text: session.state, style: "yellow" };
-  if (model.approvals.length > 0) return { text: "waiting for you", style: "yellow" };
+  if (session.state !== "running") return { text: session.state, style: "warning" };
+  if (model.approvals.length > 0) return { text: "waiting for you", style: "warning" };
   if (session.turn && session.parked_until !== undefined) {
     const until = clockText(new Date(session.parked_until), new Date());
-    return { text: `parked until ${until}`, style: "yellow" };
+    return { text: `parked until ${until}`, style: "warning" };
   }
-  return session.turn ? { text: "working", style: "green" } : { text: "ready", style: "dim" };
+  return session.turn ? { text: "working", style: "success" } : { text: "ready", style: "dim" };
 }
 
 const HINTS: Record<Model["focus"], string> = {
@@ -29,19 +31,36 @@ const HINTS: Record<Model["focus"], string> = {
   transcript: "arrows scroll, Esc back",
 };
 
-/** One line: what happens, in which session, and what the keys do, as far as it fits. */
+/** Frames of what moves while a turn works. */
+const SPINNER = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+/** From one frame to the next. */
+export const SPIN_MS = 500;
+
+/** What the turn does, for how long, and the tokens of its models; empty at rest. */
+export function turnText(model: Model, moves: boolean): string {
+  const { session, turn, now } = model;
+  if (!session.turn || turn === undefined || session.parked_until !== undefined) return "";
+  const mark = moves ? SPINNER[Math.floor(now / SPIN_MS) % SPINNER.length] : "•";
+  const tokens = turn.tokens > 0 ? [`${shortCount(turn.tokens)} tokens`] : [];
+  return [`${mark} ${secondsText(workedMs(model))}`, doing(model), ...tokens].join(" · ");
+}
+
+/** One line: what happens, what the keys do, and the session, as far as it fits. */
 export function statusLine(model: Model, cols: number): Line {
   const { session, outbox, notice } = model;
   const first = activity(model);
-  const { workdir } = session;
+  const queued = model.entries.filter(({ waits, delivery }) => waits && delivery === "queue");
   const texts = notice !== undefined ? [notice] : [
     outbox.length > 0 ? `${outbox.length} to send` : "",
     model.focus === "approval" && model.approvals[0]?.asked ? "0 skips" : HINTS[model.focus],
     session.model,
+    session.effort === "default" ? "" : `effort ${session.effort}`,
     `approval ${session.approval}`,
+    session.branch ?? "",
     session.context ? contextText(session.context) : "",
     session.cost_usd > 0 ? `$${session.cost_usd.toFixed(4)}` : "",
-    workdir,
+    shortPath(session.workdir, model.home),
+    queued.length > 0 ? `${queued.length} queued` : "",
     session.id,
   ];
   const out: Span[] = [{ text: `● ${first.text}`, style: first.style }];
@@ -50,8 +69,14 @@ export function statusLine(model: Model, cols: number): Line {
     const part = ` · ${text}`;
     if (text === "") continue;
     if (width(part) > left && notice === undefined) break;
-    out.push({ text: part, style: notice === undefined ? "dim" : "yellow" });
+    out.push({ text: part, style: notice === undefined ? "dim" : "warning" });
     left -= width(part);
   }
   return out;
+}
+
+/** A path, with `~` for the home directory. */
+function shortPath(path: string, home: string): string {
+  if (home === "" || path !== home && !path.startsWith(`${home}/`)) return path;
+  return `~${path.slice(home.length)}`;
 }

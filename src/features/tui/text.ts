@@ -3,18 +3,28 @@ import width from "string-width";
 import wrapAnsi from "wrap-ansi";
 import { visible, visibleLine } from "../../base/visible.ts";
 
-/** How a piece of text looks; without colour all look alike. */
+/** What a piece of text means; a theme gives each its look, and without colour all look alike. */
 export type Style =
   | "plain"
   | "bold"
-  | "cyan"
   | "dim"
-  | "green"
   | "italic"
-  | "magenta"
-  | "red"
   | "underline"
-  | "yellow";
+  | "accent"
+  | "success"
+  | "warning"
+  | "error"
+  | "added"
+  | "removed"
+  | "code"
+  | "keyword"
+  | "string"
+  | "number"
+  | "comment"
+  | "title";
+
+/** What a piece of text stands on: a line of a difference, or the words of it that changed. */
+export type Ground = "added" | "removed" | "added_word" | "removed_word";
 
 /** A piece of a line in one style, without control characters. */
 export interface Span {
@@ -22,6 +32,7 @@ export interface Span {
   style: Style;
   /** Where it leads, as printable ASCII. */
   href?: string;
+  on?: Ground;
 }
 
 /** One line of the screen, without its line break. */

@@ -1,4 +1,5 @@
 /** The transcript of the model: the visible items as entries. */
+import { changeLines } from "../../base/edits/change_lines.ts";
 import { callLine } from "../../base/call_line.ts";
 import { withNames } from "../../models/toolbelt.ts";
 import { type Attachment, messageLines } from "../../protocol/attachments.ts";
@@ -12,8 +13,10 @@ import {
   type UserItem,
   View,
 } from "../../session/view.ts";
+import { callChanges } from "../../session/call_diffs.ts";
 import { ViewList } from "../../session/view_list.ts";
-import { editLines, settledText, thoughtText } from "../../session/view_text.ts";
+import { settledText, thoughtText } from "../../session/view_text.ts";
+import { doingOf } from "./call_words.ts";
 import { addEntry, growEntry, removeEntry } from "./entries.ts";
 import { remember } from "./history.ts";
 import { TOOLBELT } from "./introduction.ts";
@@ -86,12 +89,17 @@ export class Transcript {
         this.#grow(item, item.text);
         break;
       case "tool": {
-        const edit = limited(clean(editLines(item).join("\n")), OUTPUT_MAX);
+        const edit = limited(clean(changeLines(callChanges(item)).join("\n")), OUTPUT_MAX);
         const title = cleanLine(callLine(item.tool, item.args));
         const text = edit === "" ? title : `${title}\n${edit}`;
         const { call_id } = item;
-        const entry = addEntry(model, "call", text, { call_id });
+        const entry = addEntry(model, "call", text, {
+          call_id,
+          tool: item.tool,
+          doing: doingOf(item.tool, item.args),
+        });
         entry.edit_lines = entry.lines.length - 1;
+        entry.changes = callChanges(item);
         this.#entries.set(item, entry);
         this.#change(item);
         break;
@@ -129,10 +137,12 @@ export class Transcript {
       case "thought": {
         const took = thoughtText(item);
         if (took !== undefined) growEntry(entry, `\n(${took})`);
+        entry.took = took ?? "";
         break;
       }
       case "tool":
         showOutcome(entry, item.outcome);
+        if (entry.edit_lines! > 0) entry.changes = callChanges(item);
         break;
       case "note":
         setLines(entry, this.#noteText(item).split("\n"));

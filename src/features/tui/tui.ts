@@ -20,8 +20,9 @@ import { addFile, attachPasted, type FoundFile, type MessageFiles } from "./file
 import type { PastedPath } from "./pasted_paths.ts";
 import type { Key } from "./keys.ts";
 import { applyToLanes, laneView, loadBefore } from "./lanes.ts";
+import type { ColourCode } from "./diff_layout.ts";
 import { type LayMarkdown, Layouts } from "./layout.ts";
-import { type ApprovalView, emptyModel, type Model } from "./model.ts";
+import { type ApprovalView, emptyModel, type Entry, type Model } from "./model.ts";
 import { takeSuggestions } from "./menu.ts";
 import { type Choice, type Picker } from "./picker.ts";
 import { type Point, point } from "./point.ts";
@@ -29,11 +30,13 @@ import { previewEffects } from "./picker_keys.ts";
 import { outline } from "./outline.ts";
 import type { Effect } from "./effect.ts";
 import { press, showLane } from "./keymap.ts";
+import { applyToCommands } from "./panels.ts";
 import { render, type Screen, showsQuestion } from "./render.ts";
 import { addFound, type FoundResult } from "./search.ts";
 import { applyToSession } from "./session_events.ts";
-import { clean, cleanLine, lineText, type Style } from "./text.ts";
+import { clean, cleanLine, lineText } from "./text.ts";
 import type { snapshotSchema } from "./schemas.ts";
+import { applyToTurn, works } from "./turn.ts";
 import { setPlan, Transcript } from "./transcript.ts";
 
 /** The shown part of session.get. */
@@ -43,6 +46,7 @@ export type SessionDetail = Pick<
   | "workdir"
   | "model"
   | "approval"
+  | "effort"
   | "state"
   | "activity"
   | "cost_usd"
@@ -61,6 +65,12 @@ export interface History {
   seq: number;
 }
 
+/** Lines of a page, and which of them are lines of a difference. */
+export interface PageText {
+  lines: readonly string[];
+  diffs: NonNullable<Entry["diffs"]>;
+}
+
 export type Snapshot = z.output<ReturnType<typeof snapshotSchema>>;
 
 export class Tui {
@@ -68,6 +78,10 @@ export class Tui {
   readonly #layouts = new Layouts();
   readonly #newId: () => string;
   readonly #named: (text: string) => string;
+  /** Whether nothing may move by itself. */
+  reduced_motion = false;
+  /** Whether the person looks at the screen, as far as the terminal tells. */
+  focused = true;
   #transcript: Transcript;
   #size: Size;
 
@@ -89,8 +103,8 @@ export class Tui {
   }
 
   /** Lays out answers as Markdown from now on. */
-  useMarkdown(lay: LayMarkdown): void {
-    this.#layouts.useMarkdown(lay);
+  useMarkdown(lay: LayMarkdown, colour?: ColourCode): void {
+    this.#layouts.useMarkdown(lay, colour);
   }
 
   get size(): Size {
@@ -105,9 +119,12 @@ export class Tui {
   load(detail: SessionDetail, { events, seq }: History): void {
     const { model } = this;
     const { input, outbox, picker, secret, menu, menu_closed } = model;
+    const { home, folded, session: { branch } } = model;
     Object.assign(model, emptyModel(model.session.id), {
       next_entry: model.next_entry,
       link: model.link,
+      home,
+      folded,
       seq,
       cost_seq: detail.last_seq,
       cut: (events[0]?.seq ?? 1) > 1,
@@ -123,6 +140,8 @@ export class Tui {
       workdir: cleanLine(detail.workdir),
       model: cleanLine(detail.model),
       approval: detail.approval,
+      effort: detail.effort,
+      branch,
       state: detail.state,
       turn: detail.activity !== "idle",
       parked_until: detail.parked_until,
@@ -134,6 +153,11 @@ export class Tui {
     if (model.cut) addEntry(model, "note", "older messages are in the journal");
     this.#transcript = new Transcript(model, this.#named);
     this.#transcript.load(events);
+    for (const event of events) {
+      applyToCommands(model, event);
+      applyToTurn(model, event);
+    }
+    if (!model.session.turn) model.turn = undefined;
     for (const { text, client_message_id } of model.outbox) {
       addEntry(model, "user", clean(text), { client_message_id });
     }
@@ -155,6 +179,8 @@ export class Tui {
     applyToSession(model, event);
     applyToLanes(model, event);
     applyToApprovals(model, event);
+    applyToCommands(model, event);
+    applyToTurn(model, event);
     this.#transcript.apply(event);
   }
 
@@ -310,9 +336,8 @@ export class Tui {
   }
 
   /** Shows lines in place of the transcript. */
-  showPage(title: string, lines: readonly string[]): void {
-    const entry = newEntry(this.model, "approval", lines.join("\n"));
-    entry.styles = lines.map((text) => patchStyle(text));
+  showPage(title: string, { lines, diffs }: PageText): void {
+    const entry = newEntry(this.model, "approval", lines.join("\n"), { diffs });
     this.model.page = { title, entry };
     this.model.scroll = { entry: entry.id, row: 0 };
     this.model.focus = "input";
@@ -356,7 +381,17 @@ export class Tui {
     if (approval?.read === false) {
       approval.read = showsQuestion(this.model, this.#size, this.#layouts);
     }
-    return render(this.model, this.#size, this.#layouts);
+    return render(this.model, this.#size, this.#layouts, this.moves);
+  }
+
+  /** Whether the screen changes with time alone: while a turn works, and somebody looks. */
+  get moves(): boolean {
+    return this.focused && !this.reduced_motion && works(this.model);
+  }
+
+  /** The time has gone on. @param now_ms milliseconds since 1970 */
+  tick(now_ms: number): void {
+    this.model.now = Math.max(this.model.now, now_ms);
   }
 
   /** The screen as text and as an outline. */
@@ -365,10 +400,4 @@ export class Tui {
     const view = this.screen().lines.map((it) => lineText(it).trimEnd()).join("\n");
     return { view, tree: outline(this.model, this.#size, this.#layouts), focus, seq };
   }
-}
-
-/** How a line of a patch looks. */
-function patchStyle(text: string): Style {
-  if (/^(diff|index|---|\+\+\+|@@)/.test(text)) return "dim";
-  return text.startsWith("+") ? "green" : text.startsWith("-") ? "red" : "plain";
 }

@@ -1,5 +1,4 @@
 import * as z from "zod";
-import { SvcError } from "../../protocol/errors.ts";
 import { mayBeModel, verbsOf } from "../../verbs/define.ts";
 import { session_id } from "../../verbs/session_id.ts";
 import type { TuiServices } from "./open.ts";
@@ -97,8 +96,7 @@ export const tuiVerbs = [
     output: () => z.object({ sub: z.int() }),
     async handle({ services, caller }, { session_id }) {
       await services.hub.get(session_id);
-      const { attach } = await import("./open.ts");
-      return attach(await services.tui(), session_id, caller);
+      return { sub: (await services.tui()).attachCaller(session_id, caller) };
     },
   }),
   defineVerb({
@@ -125,10 +123,8 @@ export const tuiVerbs = [
         }).optional(),
       }),
     output: () => z.object({}),
-    async handle({ services }, { request_id, result, error }) {
-      const host = await services.tui();
-      const failed = error && new SvcError(error.code, error.message, { hint: error.hint });
-      host.answer(request_id, { result, error: failed });
+    async handle({ services }, answer) {
+      (await services.tui()).answer(answer);
       return {};
     },
   }),

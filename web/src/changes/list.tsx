@@ -15,7 +15,7 @@ import { editor, EDITORS } from "./editors.ts";
 import { type Line, type LineRow, MORE_LINES } from "./lines.ts";
 import type { FileModel } from "./model.ts";
 import { isChosen, quoteOf, rangeOf, type Row, RowMaker, type Writing } from "./rows.ts";
-import { changedWords, type Part } from "./words.ts";
+import { changedWords, type Part } from "../../../src/base/edits/words.ts";
 
 /** Characters of a line that are drawn. */
 const LINE_CHARS = 2_000;

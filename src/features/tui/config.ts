@@ -1,0 +1,16 @@
+/** `[terminal]` of daemon.toml. */
+import * as z from "zod";
+import { section } from "../../config/section.ts";
+import { THEMES } from "../../protocol/themes.ts";
+
+const live = { restart: false } as const;
+
+export const TERMINAL = section("terminal", () =>
+  z.strictObject({
+    theme: z.enum(THEMES).default("auto")
+      .describe("Colours of `svc chat`; `auto` follows the terminal's background"),
+    mouse: z.boolean().default(true)
+      .describe("Whether the mouse scrolls, clicks and copies; if not, the terminal selects text"),
+    reduced_motion: z.boolean().default(false)
+      .describe("Whether nothing on the screen moves by itself while a turn runs"),
+  }).prefault({}), { theme: live, mouse: live, reduced_motion: live });

@@ -122,7 +122,7 @@ Deno.test({
     await terminal.line("/changes");
     await terminal.shows(/▸ a\.txt +added · \+2 −0\n +b\.txt/);
     await terminal.press("Enter");
-    await terminal.shows(/── changes of a\.txt[^]*\+two/);
+    await terminal.shows(/── changes of a\.txt[^]*2 \+ two/);
     await terminal.press("Escape");
     await terminal.press("Escape");
     await terminal.shows("Esc again goes back");

@@ -3,7 +3,7 @@ import type { PersonAnswer } from "../../protocol/person_question.ts";
 import type { Question } from "../../session/question.ts";
 import type { ExportCommand } from "../chat_commands/export_command.ts";
 import type { SettingCommand } from "../chat_commands/setting_command.ts";
-import type { PastedPath } from "./pasted_paths.ts";
+import type { Pasted } from "./pasted_paths.ts";
 import type { UndoCommand } from "../chat_commands/undo_command.ts";
 
 /** An action of a key outside the model. */
@@ -43,7 +43,7 @@ export type Effect =
   /** Takes a found message. */
   | { type: "take_found"; session_id: string; seq: number }
   /** Attaches the files of pasted paths. */
-  | { type: "attach"; pasted: PastedPath[] }
+  | { type: "attach"; pasted: Pasted }
   /** Attaches the image of the clipboard. */
   | { type: "paste_image" }
   /** Opens the message in the person's editor. */

@@ -8,7 +8,7 @@ import { QUEUE_USAGE, queuedText } from "../chat_commands/queue_command.ts";
 import { settingCommand } from "../chat_commands/setting_command.ts";
 import { undoCommand } from "../chat_commands/undo_command.ts";
 import { helpRows } from "./help.ts";
-import { expanded, rememberChips } from "./chips.ts";
+import { expanded, plainText, rememberChips } from "./chips.ts";
 import { filesIn } from "./files.ts";
 import { remember } from "./history.ts";
 import { clear, erase, insert, insertKey, moveLine, recall } from "./input.ts";
@@ -212,10 +212,11 @@ function inInput(model: Model, key: Key, context: PressContext): Effect[] {
     const chord = input.last === "ctrl-x" ? editWith(model, key.text) : undefined;
     input.last = undefined;
     if (chord !== undefined) return chord;
-    if (!insertKey(input, key)) model.notice = "the message is too long and was cut";
-    if (key.type === "character") return [];
-    const pasted = pastedPaths(key.text, Deno.build.os === "windows");
-    return pasted.length > 0 ? [{ type: "attach", pasted }] : [];
+    const paths = key.type === "paste" ? pastedPaths(key.text, Deno.build.os === "windows") : [];
+    const text = plainText(key.text);
+    const fits = paths.length > 0 ? insert(input, text) : insertKey(input, key);
+    if (!fits) model.notice = "the message is too long and was cut";
+    return paths.length > 0 ? [{ type: "attach", pasted: { text, paths } }] : [];
   }
   switch (key.name) {
     case "enter":

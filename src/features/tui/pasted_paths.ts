@@ -6,6 +6,13 @@ export interface PastedPath {
   written: string;
 }
 
+/** Pasted text that has only paths. */
+export interface Pasted {
+  /** As it stands in the message. */
+  text: string;
+  paths: PastedPath[];
+}
+
 const ENDING = /\.(?:png|jpe?g|gif|webp|pdf)$/i;
 const BEGINNING = /^(?:\/|~\/|file:\/\/|[a-z]:[\\/]|\\\\)/i;
 const PATHS_MAX = 20;

@@ -14,7 +14,7 @@ import { expanded, markedFrom, sizeOf } from "./chips.ts";
 import { INPUT_MAX, insertMarked, markedAgain, setMarked, written } from "./input.ts";
 import { undo } from "./input_undo.ts";
 import { addFile, attachPasted, type FoundFile, type MessageFiles } from "./files.ts";
-import type { PastedPath } from "./pasted_paths.ts";
+import type { Pasted } from "./pasted_paths.ts";
 import type { Key } from "./keys.ts";
 import { applyToLanes, laneView, loadBefore } from "./lanes.ts";
 import { type LayMarkdown, Layouts } from "./layout.ts";
@@ -233,7 +233,7 @@ export class Tui {
   }
 
   /** Puts files in the place of their pasted paths. */
-  attachPasted(pasted: readonly PastedPath[], files: MessageFiles | undefined): void {
+  attachPasted(pasted: Pasted, files: MessageFiles | undefined): void {
     if (files !== undefined) attachPasted(this.model, pasted, (path) => files.read(path));
   }
 

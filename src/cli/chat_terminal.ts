@@ -5,6 +5,7 @@ import type { Args } from "../features/verb_types.ts";
 import type { HomePaths } from "../os/paths.ts";
 import { SvcError, toSvcError } from "../protocol/errors.ts";
 import { within } from "../base/within.ts";
+import { viKeys } from "../features/chat_commands/vi_command.ts";
 import { DEFAULT_SIZE } from "../features/tui/arrange.ts";
 import { type Link, TuiClient } from "../features/tui/client.ts";
 import type { SentRequest } from "../features/tui/host.ts";
@@ -99,6 +100,11 @@ export async function converseInTerminal(
   }
 
   let rpc = first;
+  void viKeys((method, params) => first.call(method, ...[params] as Args<typeof method>))
+    .then((on) => {
+      tui.useVi(on);
+      painter.request();
+    }).catch(() => {});
   const talk = async (): Promise<never> => {
     for (;;) {
       await openOver(rpc, client, draft, answering);

@@ -32,6 +32,7 @@ export const CHAT_COMMANDS = [
   "trust",
   "undo",
   "unpin",
+  "vi",
   "withdraw",
 ] as const;
 

@@ -119,6 +119,61 @@ Deno.test({
 });
 
 Deno.test({
+  name: "line by line, a line left unsent is there again, and a draft of several lines is kept",
+  ignore,
+  async fn() {
+    await using it = await Scenario.begin([{ text: "fine" }]);
+    const kept = async () => (await it.call("draft.get")).text;
+    const begin = async () => {
+      const terminal = await TmuxTerminal.open(it.place);
+      await terminal.line(`TERM=dumb ${svcLine("chat", "--session", it.session_id)}`);
+      return terminal;
+    };
+    {
+      await using terminal = await begin();
+      await terminal.prompted();
+      await terminal.type("left here");
+      await until(async () => await kept() === "left here", "the draft is kept");
+    }
+    await using terminal = await begin();
+    await terminal.shows("left here");
+    await terminal.line(", and sent");
+    await terminal.shows("fine");
+    await until(async () => await kept() === "", "it is sent");
+    assertEquals(it.client.of("user.message")[0].data.text, "left here, and sent");
+    await it.call("draft.set", { text: "two\nlines" });
+    await using other = await begin();
+    await other.prompted();
+    await other.press("C-d");
+    await other.shows(/\$ $/m);
+    assertEquals(await kept(), "two\nlines");
+  },
+});
+
+Deno.test({
+  name: "the keys of vi are a setting of the person, and the status says the mode",
+  ignore,
+  async fn() {
+    await using it = await Scenario.begin([{ text: "ok" }]);
+    {
+      await using terminal = await openChat(it, { cols: 120 });
+      await terminal.line("/vi on");
+      await terminal.shows(/vi keys: on[^]*● ready · insert/);
+      await terminal.type("one two three");
+      await terminal.press("Escape");
+      await terminal.shows(/› one two three\n● ready · normal/);
+      await terminal.type("bdwu0dwA!");
+      await terminal.shows(/› two three!\n● ready · insert/);
+      await terminal.press("C-c");
+    }
+    await using terminal = await openChat(it, { cols: 120 });
+    await terminal.shows("● ready · insert");
+    await terminal.line("/vi off");
+    await terminal.shows(/vi keys: off[^]*● ready · \? help/);
+  },
+});
+
+Deno.test({
   name: "10,000 pasted lines are one chip, which does not delay keys and is sent whole",
   ignore,
   async fn() {

@@ -41,6 +41,7 @@ const COMMANDS: readonly (readonly [usage: string, what: string])[] = [
 /** Commands of terminals alone. */
 const OF_TERMINALS: typeof COMMANDS = [
   ["/export [markdown|html|json] [FILE]", "write this conversation into a file"],
+  ["/vi [on|off]", "write with the keys of vi, or no longer"],
   ["/quit", "leave; the session continues in the daemon"],
 ];
 /** Width of the usage column. */

@@ -7,6 +7,7 @@ import type { ExportCommand } from "../chat_commands/export_command.ts";
 import { runSetting } from "../chat_commands/setting_command.ts";
 import { NONE_QUEUED, stopTurn } from "../chat_commands/stop_turn.ts";
 import { runUndo } from "../chat_commands/undo_command.ts";
+import { runVi } from "../chat_commands/vi_command.ts";
 import type { CallVerb, Params, Result, VerbName } from "../verb_types.ts";
 import type { Effect } from "./effect.ts";
 import type { MessageFiles } from "./files.ts";
@@ -242,6 +243,12 @@ export class TuiClient {
         const { id } = this.tui.model.session;
         const said = await runSetting(effect.command, id, this.#ask);
         if (said !== undefined) this.tui.tell(said);
+        return this.#events.onChange();
+      }
+      case "vi": {
+        const { said, on } = await runVi(effect.value, this.#ask);
+        this.tui.useVi(on);
+        this.tui.tell(said);
         return this.#events.onChange();
       }
       case "undo": {

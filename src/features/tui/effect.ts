@@ -32,6 +32,8 @@ export type Effect =
   | { type: "setting"; command: SettingCommand }
   | { type: "undo"; command: UndoCommand }
   | { type: "export"; command: ExportCommand }
+  /** Turns the keys of vi on or off, or says whether they are on. */
+  | { type: "vi"; value: string }
   | { type: "kill_lane"; lane_id: string }
   | { type: "pin_lane"; lane_id: string; pinned: boolean }
   /** Requests a lane's output from before this model existed. */

@@ -7,6 +7,7 @@ import { exportCommand } from "../chat_commands/export_command.ts";
 import { QUEUE_USAGE, queuedText } from "../chat_commands/queue_command.ts";
 import { settingCommand } from "../chat_commands/setting_command.ts";
 import { undoCommand } from "../chat_commands/undo_command.ts";
+import { viCommand } from "../chat_commands/vi_command.ts";
 import { helpRows } from "./help.ts";
 import { expanded, plainText, rememberChips } from "./chips.ts";
 import { filesIn } from "./files.ts";
@@ -22,6 +23,7 @@ import { scrollBy, scrollToStart, type View } from "./scroll.ts";
 import { addMessage } from "./transcript.ts";
 import { answeredBy, answerTyped, inQuestion, takeBack, takeBackDenial } from "./question_keys.ts";
 import type { Effect } from "./effect.ts";
+import { inVi, viEscape, viSent } from "./vi.ts";
 
 export interface PressContext {
   /** The current window of the transcript. */
@@ -48,7 +50,7 @@ export function press(model: Model, key: Key, context: PressContext): Effect[] {
   if (model.help) return inHelp(model, key, context);
   if (key.type === "named") {
     if (everywhere(model, key.name, context)) return [];
-    if (key.name === "escape") return goBack(model);
+    if (key.name === "escape") return viEscape(model) ? [] : goBack(model);
   }
   const char = key.type === "character" ? key.text : undefined;
   if (model.focus === "approval") {
@@ -208,6 +210,7 @@ function inLanes(model: Model, key: Key, context: PressContext): Effect[] {
 
 function inInput(model: Model, key: Key, context: PressContext): Effect[] {
   const { input } = model;
+  if (inVi(model, key)) return [];
   if (key.type !== "named") {
     const chord = input.last === "ctrl-x" ? editWith(model, key.text) : undefined;
     input.last = undefined;
@@ -277,11 +280,14 @@ function submit(model: Model, { newId }: PressContext, asked_for?: Delivery): Ef
   rememberChips(input);
   clear(input);
   forgetEdits(input);
+  viSent(model);
   model.scroll = model.lane_shown = undefined;
   if (own === "help") model.help = true;
   if (command !== undefined) return [command];
   const setting = settingCommand(word);
   if (setting !== undefined) return [{ type: "setting", command: setting }];
+  const vi = viCommand(word);
+  if (vi !== undefined) return [{ type: "vi", value: vi }];
   const exported = exportCommand(word);
   if (exported !== undefined) return [{ type: "export", command: exported }];
   const undo = undoCommand(word);

@@ -14,6 +14,7 @@ import type { PersonAnswer, PersonQuestion } from "../../protocol/person_questio
 import type { Question } from "../../session/question.ts";
 import { emptyInput, type Input } from "./input_state.ts";
 import type { Style } from "./text.ts";
+import type { Vi } from "./vi.ts";
 
 /** One thing in the transcript. Its text is clean (`text.ts`). */
 export interface Entry {
@@ -167,6 +168,8 @@ export interface Model {
   outbox: Sending[];
   input: Input;
   history: string[];
+  /** The mode of the keys of vi, if they are on. */
+  vi?: Vi;
   /** Set while the person looks for an earlier message. */
   search?: Search;
   /** The question that the message being typed answers. */
@@ -219,6 +222,7 @@ export function emptyModel(session_id: string): Model {
     outbox: [],
     input: emptyInput(),
     history: [],
+    vi: undefined,
     search: undefined,
     input_answers: undefined,
     input_denies: false,

@@ -35,6 +35,7 @@ export function statusLine(model: Model, cols: number): Line {
   const first = activity(model);
   const { workdir } = session;
   const texts = notice !== undefined ? [notice] : [
+    model.vi?.mode ?? "",
     outbox.length > 0 ? `${outbox.length} to send` : "",
     model.focus === "approval" && model.approvals[0]?.asked ? "0 skips" : HINTS[model.focus],
     session.model,

@@ -27,6 +27,7 @@ import { addFound, type FoundResult } from "./search.ts";
 import { applyToSession } from "./session_events.ts";
 import { clean, cleanLine, lineText } from "./text.ts";
 import type { snapshotSchema } from "./schemas.ts";
+import { useVi } from "./vi.ts";
 import { setPlan, Transcript } from "./transcript.ts";
 
 /** The shown part of session.get. */
@@ -96,7 +97,7 @@ export class Tui {
   /** Starts again from the daemon's data; a message being typed and unconfirmed ones stay. */
   load(detail: SessionDetail, { events, seq }: History): void {
     const { model } = this;
-    const { input, outbox } = model;
+    const { input, outbox, vi } = model;
     Object.assign(model, emptyModel(model.session.id), {
       next_entry: model.next_entry,
       link: model.link,
@@ -105,6 +106,7 @@ export class Tui {
       cut: (events[0]?.seq ?? 1) > 1,
       input,
       outbox,
+      vi,
     });
     Object.assign(model.session, {
       workdir: cleanLine(detail.workdir),
@@ -230,6 +232,11 @@ export class Tui {
   /** Shows messages that a search has found. @param first whether they are its first */
   addFound(results: readonly FoundResult[], first: boolean): void {
     if (this.model.search !== undefined) addFound(this.model.search, results, first);
+  }
+
+  /** Begins to use the keys of vi, or no longer. */
+  useVi(on: boolean): void {
+    if (on !== (this.model.vi !== undefined)) useVi(this.model, on);
   }
 
   /** Puts files in the place of their pasted paths. */

@@ -20,14 +20,12 @@ import {
   typedAgain,
   type Withdrawn,
 } from "../features/chat_commands/stop_turn.ts";
-import {
-  runTheme,
-  terminalSettings,
-  themeCommand,
-} from "../features/chat_commands/theme_command.ts";
+import { runTheme, themeCommand } from "../features/chat_commands/theme_command.ts";
 import { runUndo, undoCommand } from "../features/chat_commands/undo_command.ts";
 import { messageFor } from "./chat_message.ts";
 import { env } from "./environment.ts";
+import { terminalSettings } from "../features/chat_commands/terminal_settings.ts";
+import { ChatDraft } from "./chat_draft.ts";
 import { ModelText, painter } from "./chat_render.ts";
 import { ChatView } from "./chat_view.ts";
 import { named } from "./own_name.ts";
@@ -96,6 +94,16 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
   /** Messages and answers that no daemon has confirmed. */
   const unsent = new Set<Sending>();
   const answer = new ModelText(Deno.stdout.isTerminal());
+  /** A draft of several lines, which the line here cannot show. */
+  let unshown = "";
+  const draft = json || !input.terminal ? undefined : new ChatDraft(session_id, {
+    read: () => input.line === "" ? typed || unshown : input.line,
+    show(text) {
+      if (text.includes("\n")) unshown = text;
+      else typed = text;
+    },
+  });
+  if (draft !== undefined) process.stdin.on("keypress", () => draft.changed());
 
   const say = (line: string) => {
     const typing = input.line !== "" && input.line !== left_behind;
@@ -211,6 +219,8 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
   let seq: number | undefined;
   let daemon_stops = false;
   const onEvent = (event: EventParams) => {
+    // What a page writes meanwhile is there with the next chat.
+    if (event.type === "draft.changed") return;
     seq = event.seq;
     if (event.type === "session.paused") daemon_stops = event.data.reason === "daemon_shutdown";
     if (json) return console.log(visibleJson(JSON.stringify(event)));
@@ -304,6 +314,7 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
   /** Follows the session, and after a restart of the daemon the new one. */
   const follow = async () => {
     rpc.onEvent = onEvent;
+    await draft?.open(rpc);
     await rpc.call("session.subscribe", { session_id, since_seq: seq, deltas: "session" });
     const followed = rpc;
     rpc.closed.then(() => onLost(followed));
@@ -341,6 +352,7 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
   ask();
   const code = await left.promise;
   leaving = true;
+  await draft?.close();
   input.close();
   rpc.close();
   return code;

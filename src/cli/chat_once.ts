@@ -14,7 +14,7 @@ import { laterByName } from "../jail/runs_later.ts";
 import { callLine } from "../base/call_line.ts";
 import { exactLine, visible } from "../base/visible.ts";
 import { exitCodeOf } from "./chat_exits.ts";
-import { terminalSettings } from "../features/chat_commands/theme_command.ts";
+import { terminalSettings } from "../features/chat_commands/terminal_settings.ts";
 import type { CallVerb } from "../features/verb_types.ts";
 import { type Face, faceOf, type Form, Output } from "./chat_faces.ts";
 import type { Line, ResultLine } from "./chat_lines.ts";

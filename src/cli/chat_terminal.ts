@@ -14,7 +14,7 @@ import { openPicker } from "../features/tui/picker_keys.ts";
 import type { Point } from "../features/tui/point.ts";
 import { answerRequest } from "../features/tui/requests.ts";
 import { Tui } from "../features/tui/tui.ts";
-import { terminalSettings } from "../features/chat_commands/theme_command.ts";
+import { terminalSettings } from "../features/chat_commands/terminal_settings.ts";
 import { BranchWatch } from "./branch.ts";
 import { ChatDraft } from "./chat_draft.ts";
 import { ChatScreen, type Left } from "./chat_screen.ts";
@@ -159,6 +159,8 @@ class TerminalChat {
       this.#screen.theme = settings.theme;
       this.#screen.terminal.mouse = settings.mouse;
       this.tui.reduced_motion = settings.reduced_motion;
+      this.tui.useVi(settings.vi_keys);
+      this.#screen.painter.request();
     } catch {
       // The connection broke; the next one need not ask again.
     }

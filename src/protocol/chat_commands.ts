@@ -33,6 +33,7 @@ export const CHAT_COMMANDS = [
   "trust",
   "undo",
   "unpin",
+  "vi",
   "withdraw",
 ] as const;
 

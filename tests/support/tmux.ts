@@ -69,6 +69,12 @@ export class TmuxTerminal implements AsyncDisposable {
     await this.#tmux("paste-buffer", "-p", "-r");
   }
 
+  /** Pastes what a file has, as {@linkcode TmuxTerminal.paste} does. */
+  async pasteFile(path: string): Promise<void> {
+    await this.#tmux("load-buffer", path);
+    await this.#tmux("paste-buffer", "-p", "-r");
+  }
+
   /** What it shows. */
   async text(): Promise<string> {
     return await this.#tmux("capture-pane", "-p");

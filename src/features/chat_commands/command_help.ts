@@ -42,6 +42,7 @@ const COMMANDS: readonly (readonly [usage: string, what: string])[] = [
 const OF_TERMINALS: typeof COMMANDS = [
   ["/export [markdown|html|json] [FILE]", "write this conversation into a file"],
   ["/theme [NAME]", "show or change the colours of terminals"],
+  ["/vi [on|off]", "write with the keys of vi, or no longer"],
   ["/quit", "leave; the session continues in the daemon"],
 ];
 /** Width of the usage column. */

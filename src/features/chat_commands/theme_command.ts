@@ -2,30 +2,11 @@
 import { SvcError } from "../../protocol/errors.ts";
 import { type ThemeName, THEMES } from "../../protocol/themes.ts";
 import type { CallVerb } from "../verb_types.ts";
+import { terminalSettings } from "./terminal_settings.ts";
 
 /** Returns what follows `/theme`; undefined for other lines. */
 export function themeCommand(line: string): string | undefined {
   return /^\/theme(?:\s+(\S+))?$/.exec(line.trim())?.slice(1).map((it) => it ?? "")[0];
-}
-
-/** The person's theme, and whether nothing may move. */
-export interface TerminalSettings {
-  theme: ThemeName;
-  /** Whether the mouse scrolls, clicks and copies. */
-  mouse: boolean;
-  reduced_motion: boolean;
-}
-
-/** Reads the person's settings for terminals. */
-export async function terminalSettings(call: CallVerb): Promise<TerminalSettings> {
-  const { settings } = await call("daemon.get_config", {});
-  // Older daemons have neither.
-  const theme = THEMES.find((it) => it === settings["terminal.theme"]?.value) ?? "auto";
-  return {
-    theme,
-    mouse: settings["terminal.mouse"]?.value !== false,
-    reduced_motion: settings["terminal.reduced_motion"]?.value === true,
-  };
 }
 
 /**

@@ -41,13 +41,21 @@ function linesOf(text: string): number {
   return lines;
 }
 
-/** Creates a chip for the message. @returns its character */
-export function chipFor(input: Input, made: NewChip): string {
-  const same = usedIn(input).filter((it) => labelKind(it) === labelKind(made));
+/**
+ * Creates a chip for the message.
+ *
+ * @param beside what is about to be inserted with it
+ * @returns its character
+ */
+export function chipFor(input: Input, made: NewChip, beside = ""): string {
+  const { text, chips } = input;
+  const same = usedIn({ text: text + beside, chips }).filter((it) =>
+    labelKind(it) === labelKind(made)
+  );
   const n = Math.max(0, ...same.map((it) => it.n)) + 1;
   const char = String.fromCodePoint(FIRST + input.chips_made++ % COUNT);
   input.chips[char] = { ...made, n } as Chip;
-  if (kept(input) > KEPT_MAX) dropUnused(input, char);
+  if (kept(input) > KEPT_MAX) dropUnused(input, beside + char);
   return char;
 }
 
@@ -61,7 +69,7 @@ function kept({ chips }: Input): number {
 
 /** Keeps the chips of the message only; what could bring back others is forgotten. */
 function dropUnused(input: Input, made: string): void {
-  const used = new Set([...input.text.match(EACH) ?? [], made]);
+  const used = new Set((input.text + made).match(EACH));
   input.chips = Object.fromEntries(Object.entries(input.chips).filter(([char]) => used.has(char)));
   input.edits = [];
   input.undone = [];

@@ -9,6 +9,7 @@ import { runSetting } from "../chat_commands/setting_command.ts";
 import { NONE_QUEUED, stopTurn } from "../chat_commands/stop_turn.ts";
 import { runTheme } from "../chat_commands/theme_command.ts";
 import { runUndo } from "../chat_commands/undo_command.ts";
+import { runVi } from "../chat_commands/vi_command.ts";
 import type { CallVerb, Params, Result, VerbName } from "../verb_types.ts";
 import { type Effect, isPickerEffect } from "./effect.ts";
 import type { MessageFiles } from "./files.ts";
@@ -264,6 +265,12 @@ export class TuiClient {
         const { said, theme } = await runTheme(effect.name, this.#ask);
         this.tui.tell(said);
         this.#events.onTheme?.(theme);
+        return this.#events.onChange();
+      }
+      case "vi": {
+        const { said, on } = await runVi(effect.value, this.#ask);
+        this.tui.useVi(on);
+        this.tui.tell(said);
         return this.#events.onChange();
       }
       case "undo": {

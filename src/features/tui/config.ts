@@ -13,4 +13,5 @@ export const TERMINAL = section("terminal", () =>
       .describe("Whether the mouse scrolls, clicks and copies; if not, the terminal selects text"),
     reduced_motion: z.boolean().default(false)
       .describe("Whether nothing on the screen moves by itself while a turn runs"),
-  }).prefault({}), { theme: live, mouse: live, reduced_motion: live });
+    vi_keys: z.boolean().default(false).describe("Whether `svc chat` uses the keys of vi"),
+  }).prefault({}), { theme: live, mouse: live, reduced_motion: live, vi_keys: live });

@@ -6,7 +6,7 @@ import type { Attachment } from "../../protocol/attachments.ts";
 import type { Params } from "../verb_types.ts";
 import type { ExportCommand } from "../chat_commands/export_command.ts";
 import type { SettingCommand } from "../chat_commands/setting_command.ts";
-import type { PastedPath } from "./pasted_paths.ts";
+import type { Pasted } from "./pasted_paths.ts";
 import type { UndoCommand } from "../chat_commands/undo_command.ts";
 
 /** The lists that there are. */
@@ -50,6 +50,8 @@ export type Effect =
   | { type: "export"; command: ExportCommand }
   /** Shows the theme, or changes it. */
   | { type: "theme"; name: string }
+  /** Turns the keys of vi on or off, or says whether they are on. */
+  | { type: "vi"; value: string }
   | { type: "kill_lane"; lane_id: string }
   | { type: "pin_lane"; lane_id: string; pinned: boolean }
   /** Requests a lane's output from before this model existed. */
@@ -87,7 +89,7 @@ export type Effect =
   /** Takes a found message. */
   | { type: "take_found"; session_id: string; seq: number }
   /** Attaches the files of pasted paths. */
-  | { type: "attach"; pasted: PastedPath[] }
+  | { type: "attach"; pasted: Pasted }
   /** Attaches the image of the clipboard. */
   | { type: "paste_image" }
   /** Opens the message in the person's editor. */

@@ -4,7 +4,7 @@ import { chipFor, usedIn } from "./chips.ts";
 import { replace } from "./input.ts";
 import type { Chip, Input, NewChip } from "./input_state.ts";
 import type { Model } from "./model.ts";
-import type { PastedPath } from "./pasted_paths.ts";
+import type { Pasted } from "./pasted_paths.ts";
 
 /** What a terminal makes of a file: a chip, or why it cannot be one. */
 export type FoundFile = { chip: NewChip } | { problem: string };
@@ -48,32 +48,37 @@ export function addFile(model: Model, found: FoundFile): void {
   }
 }
 
-/** Puts files in the place of their paths, which were just pasted; others stay text. */
+/**
+ * Puts files in the place of their paths, which were just pasted; what cannot be read stays text.
+ *
+ * @param text as it was pasted
+ */
 export function attachPasted(
   model: Model,
-  pasted: readonly PastedPath[],
+  { text, paths }: Pasted,
   read: (path: string) => FoundFile,
 ): void {
   const { input } = model;
-  for (const { path, written } of pasted.toReversed()) {
-    const at = input.text.lastIndexOf(written, Math.max(input.cursor - written.length, 0));
-    if (at < 0) continue;
+  const at = input.text.lastIndexOf(text, Math.max(input.cursor - text.length, 0));
+  if (at < 0) return;
+  let marked = "";
+  for (const { path, written } of paths) {
     const found = read(path);
-    const problem = "problem" in found ? found.problem : tooMuch(input, found.chip);
-    if (problem !== undefined) {
-      model.notice = `not attached: ${problem}`;
-      continue;
-    }
-    const { cursor } = input;
-    const char = chipFor(input, (found as { chip: NewChip }).chip);
-    replace(input, at, at + written.length, char);
-    if (cursor > at + written.length) input.cursor = cursor - written.length + char.length;
+    const problem = "problem" in found ? found.problem : tooMuch(input, found.chip, marked);
+    if (problem !== undefined) model.notice = `not attached: ${problem}`;
+    const { chip } = found as { chip: NewChip };
+    const shown = problem === undefined ? chipFor(input, chip, marked) : written;
+    marked += marked === "" ? shown : ` ${shown}`;
   }
+  const { cursor } = input;
+  const end = at + text.length;
+  replace(input, at, end, marked);
+  if (cursor > end) input.cursor = cursor - text.length + marked.length;
 }
 
-function tooMuch(input: Input, added: NewChip): string | undefined {
+function tooMuch(input: Input, added: NewChip, beside = ""): string | undefined {
   if (added.kind !== "file") return undefined;
-  const files = filesIn(input);
+  const files = filesIn({ ...input, text: input.text + beside });
   if (files.length >= ATTACHED_MAX) return `a message takes at most ${ATTACHED_MAX} files`;
   const bytes = files.reduce((sum, it) => sum + it.bytes, added.bytes);
   if (bytes <= ATTACHED_BYTES_MAX) return undefined;

@@ -8,9 +8,10 @@ import { QUEUE_USAGE, queuedText } from "../chat_commands/queue_command.ts";
 import { settingCommand } from "../chat_commands/setting_command.ts";
 import { themeCommand } from "../chat_commands/theme_command.ts";
 import { undoCommand } from "../chat_commands/undo_command.ts";
+import { viCommand } from "../chat_commands/vi_command.ts";
 import { inFirstRun } from "./first_run.ts";
 import { helpRows } from "./help.ts";
-import { expanded, rememberChips } from "./chips.ts";
+import { expanded, plainText, rememberChips } from "./chips.ts";
 import { filesIn } from "./files.ts";
 import { remember } from "./history.ts";
 import { clear, erase, insert, insertKey, moveLine, recall } from "./input.ts";
@@ -27,6 +28,7 @@ import { scrollBy, scrollToStart, type View } from "./scroll.ts";
 import { addMessage } from "./transcript.ts";
 import { answeredBy, answerTyped, inQuestion, takeBack, takeBackDenial } from "./question_keys.ts";
 import type { Effect, PickerKind } from "./effect.ts";
+import { inVi, viEscape, viSent } from "./vi.ts";
 
 export interface PressContext {
   /** The current window of the transcript. */
@@ -65,7 +67,7 @@ export function press(model: Model, key: Key, context: PressContext): Effect[] {
     }
     if (key.name === "ctrl-p") return openPicker(model, "palette");
     if (everywhere(model, key.name, context)) return [];
-    if (key.name === "escape") return goBack(model, escaped);
+    if (key.name === "escape") return viEscape(model) ? [] : goBack(model, escaped);
   }
   const char = key.type === "character" ? key.text : undefined;
   if (model.focus === "approval") {
@@ -262,14 +264,16 @@ function onCommand(command_id: string, key: "enter" | "k"): Effect {
 
 function inInput(model: Model, key: Key, context: PressContext): Effect[] {
   const { input } = model;
+  if (inVi(model, key)) return [];
   if (key.type !== "named") {
     const chord = input.last === "ctrl-x" ? editWith(model, key.text) : undefined;
     input.last = undefined;
     if (chord !== undefined) return chord;
-    if (!insertKey(input, key)) model.notice = "the message is too long and was cut";
-    if (key.type === "character") return [];
-    const pasted = pastedPaths(key.text, Deno.build.os === "windows");
-    return pasted.length > 0 ? [{ type: "attach", pasted }] : [];
+    const paths = key.type === "paste" ? pastedPaths(key.text, Deno.build.os === "windows") : [];
+    const text = plainText(key.text);
+    const fits = paths.length > 0 ? insert(input, text) : insertKey(input, key);
+    if (!fits) model.notice = "the message is too long and was cut";
+    return paths.length > 0 ? [{ type: "attach", pasted: { text, paths } }] : [];
   }
   switch (key.name) {
     case "enter":
@@ -341,12 +345,15 @@ function submit(model: Model, { newId }: PressContext, asked_for?: Delivery): Ef
   rememberChips(input);
   clear(input);
   forgetEdits(input);
+  viSent(model);
   model.scroll = model.lane_shown = model.page = undefined;
   if (own === "help") model.help = true;
   if (command !== undefined) return [command];
   if (Object.hasOwn(PICKERS, word)) return openPicker(model, PICKERS[word]);
   const setting = settingCommand(word);
   if (setting !== undefined) return [{ type: "setting", command: setting }];
+  const vi = viCommand(word);
+  if (vi !== undefined) return [{ type: "vi", value: vi }];
   const exported = exportCommand(word);
   if (exported !== undefined) return [{ type: "export", command: exported }];
   const theme = themeCommand(word);

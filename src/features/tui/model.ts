@@ -22,6 +22,7 @@ import type { DiffLine } from "../../session/diff_rows.ts";
 import type { CommandView } from "./panels.ts";
 import type { Style } from "./text.ts";
 import type { TurnView } from "./turn.ts";
+import type { Vi } from "./vi.ts";
 
 /** One thing in the transcript. Its text is clean (`text.ts`). */
 export interface Entry {
@@ -219,6 +220,8 @@ export interface Model {
   outbox: Sending[];
   input: Input;
   history: string[];
+  /** The mode of the keys of vi, if they are on. */
+  vi?: Vi;
   /** Set while the person looks for an earlier message. */
   search?: Search;
   /** The question that the message being typed answers. */
@@ -292,6 +295,7 @@ export function emptyModel(session_id: string): Model {
     outbox: [],
     input: emptyInput(),
     history: [],
+    vi: undefined,
     search: undefined,
     input_answers: undefined,
     input_denies: false,

@@ -6,6 +6,13 @@ export interface PastedPath {
   written: string;
 }
 
+/** Pasted text that has only paths. */
+export interface Pasted {
+  /** As it stands in the message. */
+  text: string;
+  paths: PastedPath[];
+}
+
 const ENDING = /\.(?:png|jpe?g|gif|webp|pdf)$/i;
 const BEGINNING = /^(?:\/|~\/|file:\/\/|[a-z]:[\\/]|\\\\)/i;
 const PATHS_MAX = 20;
@@ -13,6 +20,8 @@ const LENGTH_MAX = 64 * 1024;
 /** A part of a path as a shell reads it: in quotes, after a backslash, or plain. */
 const PART = `'[^']*'|"(?:[^"\\\\]|\\\\.)*"|\\\\.|[^\\s'"\\\\]`;
 const WORD = new RegExp(`(?:${PART})+`, "gsu");
+/** Some terminals write `\u{202f}` for the blank in the names of screenshots. */
+const ESCAPED = /\\u\{([0-9a-f]{1,6})\}|'([^']*)'|"((?:[^"\\]|\\.)*)"|\\(.)/gisu;
 
 /**
  * Finds the paths in text that has nothing else: quoted, with backslashes before blanks, or as
@@ -38,8 +47,11 @@ export function pastedPaths(text: string, windows = false): PastedPath[] {
 function plainPath(written: string, windows: boolean): string {
   if (windows) return written.replace(/^(['"])(.*)\1$/s, "$2");
   return written.replace(
-    /'([^']*)'|"((?:[^"\\]|\\.)*)"|\\(.)/gsu,
-    (_, single, double, escaped) => single ?? double?.replace(/\\(.)/gsu, "$1") ?? escaped,
+    ESCAPED,
+    (_, code, single, double, escaped) =>
+      code === undefined
+        ? single ?? double?.replace(/\\(.)/gsu, "$1") ?? escaped
+        : String.fromCodePoint(Math.min(parseInt(code, 16), 0x10ffff)),
   );
 }
 

@@ -13,6 +13,7 @@ Deno.test("paths of images are found as terminals paste them", () => {
     ["~/shot.png /tmp/b.png", "~/shot.png", "/tmp/b.png"],
     ["/a/1.png\n/a/2.png\n", "/a/1.png", "/a/2.png"],
     ["/tmp/Screen Shot 1.png", "/tmp/Screen Shot 1.png"],
+    ["/tmp/at\\ 8.02\\u{202f}PM.png", "/tmp/at 8.02\u202fPM.png"],
     ["/tmp/日本 語.png", "/tmp/日本 語.png"],
   ];
   for (const [text, ...paths] of cases) {

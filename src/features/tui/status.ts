@@ -51,6 +51,7 @@ export function statusLine(model: Model, cols: number): Line {
   const first = activity(model);
   const queued = model.entries.filter(({ waits, delivery }) => waits && delivery === "queue");
   const texts = notice !== undefined ? [notice] : [
+    model.vi?.mode ?? "",
     outbox.length > 0 ? `${outbox.length} to send` : "",
     model.focus === "approval" && model.approvals[0]?.asked ? "0 skips" : HINTS[model.focus],
     session.model,

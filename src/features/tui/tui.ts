@@ -17,7 +17,7 @@ import { expanded, markedFrom, sizeOf } from "./chips.ts";
 import { INPUT_MAX, insertMarked, markedAgain, setMarked, written } from "./input.ts";
 import { undo } from "./input_undo.ts";
 import { addFile, attachPasted, type FoundFile, type MessageFiles } from "./files.ts";
-import type { PastedPath } from "./pasted_paths.ts";
+import type { Pasted } from "./pasted_paths.ts";
 import type { Key } from "./keys.ts";
 import { applyToLanes, laneView, loadBefore } from "./lanes.ts";
 import type { ColourCode } from "./diff_layout.ts";
@@ -37,6 +37,7 @@ import { applyToSession } from "./session_events.ts";
 import { clean, cleanLine, lineText } from "./text.ts";
 import type { snapshotSchema } from "./schemas.ts";
 import { applyToTurn, works } from "./turn.ts";
+import { useVi } from "./vi.ts";
 import { setPlan, Transcript } from "./transcript.ts";
 
 /** The shown part of session.get. */
@@ -118,7 +119,7 @@ export class Tui {
   /** Starts again from the daemon's data; a message being typed and unconfirmed ones stay. */
   load(detail: SessionDetail, { events, seq }: History): void {
     const { model } = this;
-    const { input, outbox, picker, secret, menu, menu_closed } = model;
+    const { input, outbox, vi, picker, secret, menu, menu_closed } = model;
     const { home, folded, session: { branch } } = model;
     Object.assign(model, emptyModel(model.session.id), {
       next_entry: model.next_entry,
@@ -134,6 +135,7 @@ export class Tui {
       secret,
       menu,
       menu_closed,
+      vi,
     });
     Object.assign(model.session, {
       title: cleanLine(detail.title),
@@ -279,8 +281,13 @@ export class Tui {
     if (this.model.search !== undefined) addFound(this.model.search, results, first);
   }
 
+  /** Begins to use the keys of vi, or no longer. */
+  useVi(on: boolean): void {
+    if (on !== (this.model.vi !== undefined)) useVi(this.model, on);
+  }
+
   /** Puts files in the place of their pasted paths. */
-  attachPasted(pasted: readonly PastedPath[], files: MessageFiles | undefined): void {
+  attachPasted(pasted: Pasted, files: MessageFiles | undefined): void {
     if (files !== undefined) attachPasted(this.model, pasted, (path) => files.read(path));
   }
 

@@ -138,7 +138,7 @@ export async function recordOutcome(
     outcome = { ok: false, output: `its images could not be kept: ${messageOf(error)}` };
     return [];
   });
-  const { ok, output, truncated = false, exit_code } = outcome;
+  const { ok, output, truncated = false, exit_code, looks } = outcome;
   await session.emit("session.tool_completed", {
     call_id,
     tool,
@@ -147,6 +147,7 @@ export async function recordOutcome(
     output,
     truncated,
     exit_code,
+    ...(looks && { looks }),
     ...(attachments.length > 0 && { attachments }),
   });
   return outcome;

@@ -19,6 +19,7 @@ import { settledText, thoughtText } from "../../session/view_text.ts";
 import { doingOf } from "./call_words.ts";
 import { addEntry, growEntry, removeEntry } from "./entries.ts";
 import { TOOLBELT } from "./introduction.ts";
+import { growLooked } from "./looks.ts";
 import type { Entry, Model } from "./model.ts";
 import { clean, cleanLine, limited } from "./text.ts";
 
@@ -208,8 +209,13 @@ function showOutcome(entry: Entry, outcome: ToolOutcome | undefined): void {
   if (outcome?.ok === entry.ok) return;
   entry.ok = outcome?.ok;
   setLines(entry, entry.lines.slice(0, 1 + (entry.edit_lines ?? 0)));
-  const text = limited(clean((outcome?.output ?? "").trimEnd()), OUTPUT_MAX);
-  if (text !== "") growEntry(entry, `\n${text}`);
+  const { output = "", looks } = outcome ?? {};
+  const text = output.trimEnd();
+  entry.looks = undefined;
+  if (text === "") return;
+  growEntry(entry, "\n");
+  if (looks !== undefined && text.length <= OUTPUT_MAX) return growLooked(entry, text, looks);
+  growEntry(entry, limited(clean(text), OUTPUT_MAX));
 }
 
 function setLines(entry: Entry, lines: string[]): void {

@@ -271,7 +271,7 @@ function callRows(entry: Entry, options: LayoutOptions, colour?: ColourCode): La
   const more = (hidden: number) => {
     if (hidden > 0) rows.push(line(`${indent}… ${hidden} more lines (Ctrl-O)`, "dim"));
   };
-  const edits = edit_lines === 0 ? [] : changeRows(entry, { cols: inner, colour });
+  const edits = edit_lines === 0 || entry.asked ? [] : changeRows(entry, { cols: inner, colour });
   const shown_edits = expanded ? edits : edits.slice(0, EDITS_SHOWN);
   for (const row of shown_edits.flat()) rows.push([{ text: indent, style: "plain" }, ...row]);
   more(edits.length - shown_edits.length);

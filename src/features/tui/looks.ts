@@ -16,6 +16,11 @@ const STYLES: readonly Style[] = [
   "dim",
 ];
 
+/** Returns the style that has the colour of a look. */
+export function styleOfLook(look: number): Style {
+  return STYLES[lookOf(look).colour];
+}
+
 /**
  * Appends output to an entry, with its looks.
  *
@@ -64,6 +69,6 @@ export function lookedLine(
     if (end > begin) within.push(begin, end - begin, runs[n + 2]);
   }
   return partsByRuns(text, within).map(({ text, look }): Span =>
-    look === 0 ? { text, style } : { text, style: STYLES[lookOf(look).colour], look }
+    look === 0 ? { text, style } : { text, style: styleOfLook(look), look }
   );
 }

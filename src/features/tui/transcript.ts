@@ -69,7 +69,11 @@ export class Transcript {
       case "removed":
         removeEntry(this.#model, this.#entries.get(change.item)?.id);
         break;
+      case "asked":
+        setAsked(this.#entries.get(change.item), true);
+        break;
       case "settled":
+        setAsked(this.#entries.get(change.item), false);
         // While it waits it stands above the message being typed.
         if (change.item.kind === "question") {
           addEntry(this.#model, "note", clean(settledText(change.item)));
@@ -216,6 +220,12 @@ function showOutcome(entry: Entry, outcome: ToolOutcome | undefined): void {
   growEntry(entry, "\n");
   if (looks !== undefined && text.length <= OUTPUT_MAX) return growLooked(entry, text, looks);
   growEntry(entry, limited(clean(text), OUTPUT_MAX));
+}
+
+function setAsked(entry: Entry | undefined, asked: boolean): void {
+  if (entry === undefined) return;
+  entry.asked = asked;
+  entry.epoch++;
 }
 
 function setLines(entry: Entry, lines: string[]): void {

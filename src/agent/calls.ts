@@ -149,7 +149,7 @@ export async function recordOutcome(
     outcome = { ok: false, output: `its images could not be kept: ${messageOf(error)}` };
     return [];
   });
-  const { ok, output, truncated = false, exit_code } = outcome;
+  const { ok, output, truncated = false, exit_code, looks } = outcome;
   await session.emit("session.tool_completed", {
     call_id,
     tool,
@@ -158,6 +158,7 @@ export async function recordOutcome(
     output,
     truncated,
     exit_code,
+    ...(looks && { looks }),
     ...(attachments.length > 0 && { attachments }),
   });
   return outcome;

@@ -125,6 +125,7 @@ export async function execute(
     ok,
     output,
     truncated: result.truncated,
+    looks: result.looks,
     ...(result.exit_code === null ? {} : { exit_code: result.exit_code }),
   };
 }

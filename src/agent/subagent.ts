@@ -302,8 +302,8 @@ class SubagentSession implements TurnSession {
 
   emitReasoning(): void {}
 
-  emitLaneText(lane_id: string, text: string, redraws?: number): void {
-    this.#parent.emitLaneText(lane_id, text, redraws);
+  emitLaneText(...text: Parameters<TurnSession["emitLaneText"]>): void {
+    this.#parent.emitLaneText(...text);
   }
 
   /** Records the loop's events as the subagent's, and applies them to its conversation. */

@@ -75,6 +75,8 @@ export interface ToolOutcome {
   ok: boolean;
   output: string;
   truncated?: boolean;
+  /** Characters of a command's output that are not plain, for people (`base/looks.ts`). */
+  looks?: readonly number[];
   /** Set for a command that ran to its end. */
   exit_code?: number;
   /** Images and documents for the model: new ones, and those that the session already has. */

@@ -70,8 +70,8 @@ export function watchLane(
     get overdue() {
       return overdue.signal.aborted;
     },
-    output(text, redraws) {
-      if (lane_id !== undefined) session.emitLaneText(lane_id, text, redraws);
+    output(text, redraws, looks) {
+      if (lane_id !== undefined) session.emitLaneText(lane_id, text, redraws, looks);
       else early = redrawn(early, text, redraws).slice(-EARLY_KEPT);
     },
     async end(status) {

@@ -5,8 +5,9 @@
  *
  * @param redraws how many lines at the end of the earlier output, including an unfinished one,
  * the text replaces; by default it is appended
+ * @param runs its characters that are not plain (`looks.ts`)
  */
-export type OnOutput = (text: string, redraws?: number) => void;
+export type OnOutput = (text: string, redraws?: number, runs?: readonly number[]) => void;
 
 /** Appends a piece to an output; too large a number of lines replaces all. */
 export function redrawn(before: string, text: string, redraws = 0): string {

@@ -1,5 +1,6 @@
 /** How a conversation looks on a terminal or in a pipe. */
 import type { ThemeName } from "../protocol/themes.ts";
+import { styleOfLook } from "../features/tui/looks.ts";
 import { visible } from "../base/visible.ts";
 import type { Change } from "../session/view.ts";
 import type { NumberedRow } from "../session/diff_rows.ts";
@@ -33,16 +34,20 @@ export function diffPainted({ margin, mark, text, parts }: NumberedRow, paint: P
   return `${paint.dim(margin)}${paint[style](mark)} ${words.join("")}`;
 }
 
-function painted({ tone, mark, text, diff }: ShownLine, paint: Paint): string {
+function painted({ tone, mark, text, looks, diff }: ShownLine, paint: Paint): string {
+  const output = () =>
+    (looks ?? [{ text, look: 0 }]).map(({ text, look }) =>
+      paint.span({ text, look, style: look === 0 ? "dim" : styleOfLook(look) })
+    ).join("");
   switch (tone) {
     case "call":
       return `${paint.accent(mark!)} ${text}`;
     case "done":
-      return `${paint.success(mark!)} ${paint.dim(text)}`;
+      return `${paint.success(mark!)} ${output()}`;
     case "failed":
-      return `${paint.error(mark!)} ${paint.dim(text)}`;
+      return `${paint.error(mark!)} ${output()}`;
     case "plain":
-      return paint.dim(named(text));
+      return looks === undefined ? paint.dim(named(text)) : output();
     case "plan":
       return paint.accent(text);
     case "head":

@@ -1,13 +1,14 @@
 import { assertEquals } from "@std/assert";
 import type { SessionEvent } from "../protocol/events.ts";
+import type { ThemeName } from "../protocol/themes.ts";
 import { themed } from "./theme.ts";
 import { ChatView } from "./chat_view.ts";
 
-function printed() {
+function printed(name: ThemeName = "none") {
   let text = "";
   let seq = 0;
   const view = new ChatView({
-    paint: themed({ name: "none", depth: "16" }),
+    paint: themed({ name, depth: "16" }),
     write: (piece) => void (text += piece),
     say: (line) => void (text += `${line}\n`),
   });
@@ -83,6 +84,19 @@ Deno.test("an edit is printed with its line numbers, once its place is known", (
       "",
     ],
   );
+});
+
+Deno.test("the output of a command has the colours that it printed, and no other sequence", () => {
+  const call = { call_id: "c", tool: "run_command", args: { command: "make" }, lane_id: "main" };
+  const output = "error: \x1b[2Jit\nand more\n";
+  const end = { ...call, ok: false, output, looks: [0, 5, 9, 14, 3, 2, 18, 9, 2] };
+  const chat = printed("terminal");
+  const text = chat.of(["session.tool_started", call], ["session.tool_completed", end]);
+  assertEquals(text.split("\n").slice(1), [
+    "\x1b[31m└ failed\x1b[0m \x1b[31;1merror\x1b[0m\x1b[2m: \\u{1b}[2Jit\x1b[0m",
+    "\x1b[2m  \x1b[0m\x1b[32mand\x1b[0m\x1b[2m more\x1b[0m",
+    "",
+  ]);
 });
 
 Deno.test("of a long change the beginning is printed", () => {

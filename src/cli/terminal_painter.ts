@@ -130,9 +130,9 @@ export class Painter {
 
 /** Returns a line with its styles, and its links (OSC 8) if asked for, without other control characters. */
 export function encode(line: Line, paint: Paint, links = false): string {
-  return line.map(({ text, style, on, href }) => {
+  return line.map(({ text, style, on, look, href }) => {
     const safe = text.replace(CONTROL, "\ufffd");
-    const styled = paint.span({ text: safe, style, on });
+    const styled = paint.span({ text: safe, style, on, look });
     if (href === undefined || !links) return styled;
     return `\x1b]8;;${href.replace(CONTROL, "")}\x1b\\${styled}\x1b]8;;\x1b\\`;
   }).join("");

@@ -1,4 +1,5 @@
 /** How styles look on a terminal: the themes, and their escape sequences at each depth of colour. */
+import { lookOf } from "../base/looks.ts";
 import type { ThemeName } from "../protocol/themes.ts";
 import type { Ground, Span, Style } from "../features/tui/text.ts";
 
@@ -23,6 +24,7 @@ export interface Palette {
 const BOLD = "1";
 const ITALIC = "3";
 const UNDERLINE = "4";
+const INVERSE = "7";
 const BOLD_UNDERLINE = "1;4";
 
 const ATTRIBUTES = {
@@ -190,7 +192,7 @@ const ATTRIBUTES_ALONE: Own = {
 /** Gives text its look; a function for each style. */
 export type Paint = Record<Style, (text: string) => string> & {
   /** A span's text in its style, on its ground. */
-  span(span: Pick<Span, "text" | "style" | "on">): string;
+  span(span: Pick<Span, "text" | "style" | "on" | "look">): string;
 };
 
 export interface ThemeOptions {
@@ -202,7 +204,7 @@ export interface ThemeOptions {
 
 /** Returns the looks of a theme as the terminal can show it. */
 export function themed({ name, depth, background }: ThemeOptions): Paint {
-  if (name === "none") return painted(() => "");
+  if (name === "none") return painted(() => "", false);
   const own = name === "high-contrast" && background === undefined ? ATTRIBUTES_ALONE : TERMINAL;
   const palette = paletteOf(name, background);
   if (palette === undefined || depth === "16") {
@@ -236,16 +238,19 @@ function codesOf(palette: Palette, style: Style, on: Ground | undefined, depth: 
   ]);
 }
 
-function joined(codes: readonly (string | undefined)[]): string {
-  return codes.filter((it) => it !== undefined && it !== "").join(";");
+function joined(codes: readonly (string | false | undefined)[]): string {
+  return codes.filter(Boolean).join(";");
 }
 
-function painted(codes: (span: Pick<Span, "style" | "on">) => string): Paint {
+function painted(codes: (span: Pick<Span, "style" | "on">) => string, attributes = true): Paint {
   const known = new Map<string, string>();
-  const span = ({ text, style, on }: Pick<Span, "text" | "style" | "on">) => {
-    const key = `${style}/${on}`;
+  const span: Paint["span"] = ({ text, style, on, look = 0 }) => {
+    const key = `${style}/${on}/${look}`;
     let own = known.get(key);
-    if (own === undefined) known.set(key, own = codes({ style, on }));
+    if (own === undefined) {
+      const more = attributes && look > 0 ? attributesOf(look) : "";
+      known.set(key, own = joined([codes({ style, on }), more]));
+    }
     return own === "" || text === "" ? text : `\x1b[${own}m${text}\x1b[0m`;
   };
   const styles = Object.keys(TERMINAL.styles).map((style) => [
@@ -253,6 +258,12 @@ function painted(codes: (span: Pick<Span, "style" | "on">) => string): Paint {
     (text: string) => span({ text, style: style as Style }),
   ]);
   return { ...Object.fromEntries(styles), span };
+}
+
+/** Numbers of the attributes that a command printed. */
+function attributesOf(number: number): string {
+  const { bold, italic, underline, inverse } = lookOf(number);
+  return joined([bold && BOLD, italic && ITALIC, underline && UNDERLINE, inverse && INVERSE]);
 }
 
 // ── colours ────────────────────────────────────────────────────────────────────────────────────

@@ -8,6 +8,8 @@ import { ShownOutput } from "./shown_output.ts";
 export interface CommandResult extends ProcessEnd {
   /** stdout and stderr in the order of writing, without the middle if it is long. */
   output: string;
+  /** Its characters that are not plain (`base/looks.ts`). */
+  looks?: number[];
   truncated: boolean;
 }
 
@@ -49,7 +51,7 @@ export async function runCommand(options: CommandOptions): Promise<CommandResult
       ...limits,
       onOutput: (chunk) => kept.push(chunk),
     });
-    return { ...end, output: kept.text(), truncated: kept.truncated };
+    return { ...end, output: kept.text(), truncated: kept.truncated, looks: kept.runs };
   } catch (error) {
     throw options.signal.aborted ? new CommandAborted(options.signal.reason, kept.text()) : error;
   } finally {

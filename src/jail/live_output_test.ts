@@ -16,7 +16,7 @@ class Preview {
       this.calls.push(text);
       this.seen = redrawn(this.seen, text, redraws);
     };
-    this.#live = new LiveOutput(take, () => this.#screen.rows, options);
+    this.#live = new LiveOutput(take, this.#screen, options);
   }
 
   write(text: string): void {

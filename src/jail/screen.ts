@@ -3,6 +3,8 @@
  * change are passed on; only the last ones are kept.
  */
 
+import { lookAfter, looksLike } from "../base/looks.ts";
+
 /** How far up the cursor gets: a tall window. */
 const ROWS_MAX = 120;
 /** Assumed height, for absolute positions. */
@@ -34,7 +36,12 @@ interface Place {
 }
 
 export class Screen {
-  readonly #scrolled: (text: string) => void;
+  readonly #onScrolled: (text: string, looks: string) => void;
+  /** A screen with the looks of this one's characters in their places, once one is not plain. */
+  #twin: Screen | undefined;
+  /** Looks that have scrolled away with text that has not yet. */
+  #passed = "";
+  #look = 0;
   #rows: string[] = [""];
   #at: Place = { row: 0, column: 0 };
   /** The first row of the window. */
@@ -45,9 +52,17 @@ export class Screen {
   /** The screen below an alternate screen. */
   #below: { rows: string[]; at: Place; top: number } | undefined;
 
-  /** @param scrolled receives text that can no longer change, in order */
-  constructor(scrolled: (text: string) => void) {
-    this.#scrolled = scrolled;
+  /**
+   * @param onScrolled receives text that can no longer change, in order, with its looks
+   * (`base/looks.ts`), which are empty where nothing had any yet
+   */
+  constructor(onScrolled: (text: string, looks: string) => void) {
+    this.#onScrolled = onScrolled;
+  }
+
+  /** The looks of {@linkcode rows}; undefined where all are plain. */
+  get looks(): readonly string[] | undefined {
+    return this.#twin?.rows;
   }
 
   /** The lines that can still change. */
@@ -74,9 +89,30 @@ export class Screen {
 
   /** Passes on everything that is left. */
   end(): void {
+    this.#twin?.end();
     if (this.#below !== undefined) this.#leave();
     this.#scrolled(this.#rows.join("\n"));
     this.#clear();
+  }
+
+  #scrolled(text: string): void {
+    const looks = this.#passed;
+    this.#passed = "";
+    this.#onScrolled(text, looks);
+  }
+
+  /** Takes a sequence that selects a look. */
+  #select(parameters: string): void {
+    this.#look = lookAfter(this.#look, parameters);
+    if (this.#look === 0 || this.#twin !== undefined) return;
+    const twin = new Screen((looks) => this.#passed += looks);
+    twin.#rows = this.#rows.map((row) => looksLike(row));
+    twin.#at = { ...this.#at };
+    twin.#top = this.#top;
+    twin.#saved = { ...this.#saved };
+    const below = this.#below;
+    twin.#below = below && { ...below, rows: below.rows.map((row) => looksLike(row)) };
+    this.#twin = twin;
   }
 
   #clear(): void {
@@ -102,12 +138,19 @@ export class Screen {
       if (from < 0) return text;
     }
     if (from <= 0) return text;
-    this.#scrolled(`${this.#rows.join("\n")}${text.slice(0, from + 1).replace(UNSEEN, "")}`);
+    const seen = text.slice(0, from + 1).replace(UNSEEN, "");
+    const twin = this.#twin;
+    if (twin !== undefined) {
+      this.#passed += `${twin.rows.join("\n")}${looksLike(seen, this.#look)}`;
+      twin.#clear();
+    }
+    this.#scrolled(`${this.#rows.join("\n")}${seen}`);
     this.#clear();
     return text.slice(from + 1);
   }
 
   #put(text: string): void {
+    if (this.#twin !== undefined) this.#twin.#put(looksLike(text, this.#look));
     const { row, column } = this.#at;
     const line = this.#rows[row];
     if (column === line.length) this.#rows[row] = line + text;
@@ -132,6 +175,7 @@ export class Screen {
 
   /** @returns where the text goes on */
   #control(char: string, at: number): number {
+    if (this.#twin !== undefined) this.#twin.#control(char, at);
     if (char === "\n") this.#down(1, 0);
     else if (char === "\r") this.#at.column = 0;
     else if (char === "\b") this.#at.column = Math.max(this.#at.column - 1, 0);
@@ -149,8 +193,9 @@ export class Screen {
     const gone = this.#rows.splice(0, over);
     // An alternate screen has no scrollback.
     if (this.#below === undefined) this.#scrolled(gone.map((line) => `${line}\n`).join(""));
-    this.#at.row -= over;
-    this.#top -= over;
+    // Rows were put in above the cursor's, which may be one of the first.
+    this.#at.row = Math.max(this.#at.row - over, 0);
+    this.#top = Math.max(this.#top - over, 0);
     this.#saved.row = Math.max(this.#saved.row - over, 0);
   }
 
@@ -174,11 +219,13 @@ export class Screen {
       return text.length;
     }
     if (simple !== undefined) this.#simple(simple);
+    else if (final === "m") this.#select(parameters);
     else this.#sequence(final, parameters);
     return at + whole.length;
   }
 
   #simple(final: string): void {
+    if (this.#twin !== undefined) this.#twin.#simple(final);
     if (final === "7") this.#saved = { ...this.#at };
     else if (final === "8") this.#moveTo(this.#saved.row, this.#saved.column);
     else if (final === "D") this.#down(1);
@@ -188,6 +235,7 @@ export class Screen {
   }
 
   #sequence(final: string, parameters: string): void {
+    if (this.#twin !== undefined) this.#twin.#sequence(final, parameters);
     const { row, column } = this.#at;
     const [first, second] = parameters.split(";").map((each) => Number.parseInt(each));
     const count = Math.min(first || 1, ROW_MAX);

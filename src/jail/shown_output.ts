@@ -1,6 +1,7 @@
 /** The output of a command as a terminal shows it at its end, in bounded memory. */
 import { concat } from "../base/bytes.ts";
 import { lineDecoder } from "../base/edits/encoding.ts";
+import { looksLike, PLAIN_LOOK, runsOf } from "../base/looks.ts";
 import type { OnOutput } from "../base/redraw.ts";
 import { LiveOutput } from "./live_output.ts";
 import { BoundedOutput, completeLength, grouped } from "./output.ts";
@@ -8,6 +9,8 @@ import { Screen } from "./screen.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
+/** Looks of a longer text are not kept: it is not shown whole. */
+const LOOKS_MAX = 64 * 1024;
 /** Omitted lines that are shown because they name an error: how many, and how much of each. */
 const NAMED_MAX = 20;
 const NAMED_CHARS = 300;
@@ -24,7 +27,11 @@ const BETWEEN_MAX = 2 * 1024;
 export class ShownOutput {
   readonly #kept: BoundedOutput;
   readonly #encoder = new TextEncoder();
-  readonly #screen = new Screen((text) => this.#keep(text));
+  readonly #screen = new Screen((text, looks) => this.#keep(text, looks));
+  /** Looks of the text so far, once one is not plain; none of what is too long. */
+  #looks: string | undefined = "";
+  /** Code units of the text so far. */
+  #length = 0;
   /** Lines that name an error, with the position of their ends. */
   readonly #named: { line: string; end: number }[] = [];
   /** An incomplete character. */
@@ -38,7 +45,7 @@ export class ShownOutput {
   /** @param onOutput receives a preview; see {@linkcode LiveOutput} */
   constructor(head_bytes?: number, tail_bytes?: number, onOutput?: OnOutput) {
     this.#kept = new BoundedOutput(head_bytes, tail_bytes);
-    this.#live = onOutput && new LiveOutput(onOutput, () => this.#screen.rows);
+    this.#live = onOutput && new LiveOutput(onOutput, this.#screen);
   }
 
   get truncated(): boolean {
@@ -63,6 +70,24 @@ export class ShownOutput {
   /** Returns all that is shown. Call it after the last push. */
   text(): string {
     return this.#whole ??= this.#finish();
+  }
+
+  /** The runs of characters that are not plain (`base/looks.ts`), of an output that is all there. */
+  get runs(): number[] | undefined {
+    const text = this.text();
+    if (!this.#looks || this.#kept.truncated || this.#looks.length !== text.length) {
+      return undefined;
+    }
+    return runsOf(this.#looks);
+  }
+
+  #keepLooks(text: string, looks: string): void {
+    const before = this.#length;
+    this.#length += text.length;
+    if (this.#looks === undefined || (looks === "" && this.#looks === "")) return;
+    if (this.#looks === "") this.#looks = PLAIN_LOOK.repeat(Math.min(before, LOOKS_MAX));
+    this.#looks += looks === "" ? looksLike(text) : looks;
+    if (this.#length > LOOKS_MAX) this.#looks = undefined;
   }
 
   #finish(): string {
@@ -104,8 +129,9 @@ export class ShownOutput {
     this.#screen.write(lineDecoder(text)(text));
   }
 
-  #keep(text: string): void {
-    this.#live?.scrolled(text);
+  #keep(text: string, looks: string): void {
+    this.#live?.scrolled(text, looks);
+    this.#keepLooks(text, looks);
     const before = this.#kept.total;
     this.#kept.push(this.#encoder.encode(text));
     NAMES_ERROR.lastIndex = 0;

@@ -176,6 +176,12 @@ interface CallEnd {
   attachments?: Attachment[];
   /** Of a command that finished. */
   exit_code?: number;
+  /**
+   * Of a command that prints colours: runs of characters that are not plain, as start, length and look
+   * of each. Looks are numbers: a colour from 0 to 7 (none, red, green, yellow, blue, magenta, cyan,
+   * grey), plus 8 for bold, 16 for italic, 32 for underlined and 64 for inverse.
+   */
+  looks?: readonly number[];
 }
 
 /** The fields of each event type. */
@@ -499,6 +505,8 @@ export interface EventData {
     content_block: ContentBlock;
     /** Number of lines at the end of the earlier text, including an unfinished one, to replace. */
     redraws?: number;
+    /** Characters of a command's output that are not plain, as in session.tool_completed. */
+    looks?: readonly number[];
   };
   /** What a lane has spent. */
   "lane.cost": {

@@ -165,8 +165,8 @@ export class Session {
   }
 
   /** Records output of another lane; nothing waits for it. */
-  emitLaneText(lane_id: string, text: string, redraws?: number): void {
-    this.#writer.emitLaneText(lane_id, text, redraws);
+  emitLaneText(...text: Parameters<Writer["emitLaneText"]>): void {
+    this.#writer.emitLaneText(...text);
   }
 
   /** Makes a subscription; see {@linkcode Writer.subscribe}. */

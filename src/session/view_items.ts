@@ -81,6 +81,8 @@ export interface ToolOutcome {
   duration_ms?: number;
   /** Of a command that ended. */
   exit_code?: number;
+  /** Of a command: characters that are not plain (`base/looks.ts`). */
+  looks?: readonly number[];
   attachments?: readonly Attachment[];
 }
 

@@ -1,5 +1,6 @@
 /** Changes of a conversation as lines of text, for clients that only append. */
 import { callLine } from "../base/call_line.ts";
+import { partsByRuns } from "../base/looks.ts";
 import { visible, visibleLine } from "../base/visible.ts";
 import { attachmentLine } from "../protocol/attachments.ts";
 import { askedOf } from "../protocol/person_question.ts";
@@ -7,7 +8,7 @@ import { planText } from "../protocol/plan_text.ts";
 import { callDiffs } from "./call_diffs.ts";
 import { type FileDiff, numbered, type NumberedRow } from "./diff_rows.ts";
 import { DECISIONS } from "./question_text.ts";
-import type { Change, Item, NoteItem } from "./view.ts";
+import type { Change, Item, NoteItem, ToolOutcome } from "./view.ts";
 import { settledText, thoughtText } from "./view_text.ts";
 
 type Tone =
@@ -27,6 +28,8 @@ export interface ShownLine {
   mark?: string;
   /** With hidden characters written out. */
   text: string;
+  /** Of a command's output: its pieces by their looks (`base/looks.ts`), which `text` consists of. */
+  looks?: readonly { text: string; look: number }[];
   /** Of a line of a difference: its pieces, which `text` consists of. */
   diff?: NumberedRow;
 }
@@ -91,10 +94,15 @@ function changedLines(item: Item): ShownLine[] {
       const { ok, output } = item.outcome;
       const edit = ok ? limitedLines(callDiffs(item).flatMap(diffLinesOf)) : [];
       const [first, ...rest] = part(output.trimEnd().split("\n"));
+      const looked = lookedLines(item.outcome);
       const head: ShownLine = ok
-        ? { tone: "done", mark: "└", text: first }
-        : { tone: "failed", mark: "└ failed", text: first };
-      return [...edit, head, ...rest.map((text) => line("plain", `  ${text}`))];
+        ? { tone: "done", mark: "└", text: first, looks: looked?.[0] }
+        : { tone: "failed", mark: "└ failed", text: first, looks: looked?.[0] };
+      const below = rest.map((text, n): ShownLine => ({
+        ...line("plain", `  ${text}`),
+        looks: looked?.[n + 1] && [{ text: "  ", look: 0 }, ...looked[n + 1]],
+      }));
+      return [...edit, head, ...below];
     }
     case "note":
       // The end or the wait of a continued turn was shown before.
@@ -102,6 +110,25 @@ function changedLines(item: Item): ShownLine[] {
     default:
       return [];
   }
+}
+
+/** The shown lines of a command's output in their looks, if it has some. */
+function lookedLines(
+  { output, looks }: ToolOutcome,
+): { text: string; look: number }[][] | undefined {
+  if (looks === undefined) return undefined;
+  const lines: { text: string; look: number }[][] = [[]];
+  const shown = output.trimEnd().split("\n").slice(0, PART_LINES).join("\n");
+  const inside = looks.findIndex((it, n) => n % 3 === 0 && it >= shown.length);
+  for (
+    const { text, look } of partsByRuns(shown, looks.slice(0, inside < 0 ? undefined : inside))
+  ) {
+    for (const [n, piece] of visible(text).split("\n").entries()) {
+      if (n > 0) lines.push([]);
+      if (piece !== "") lines.at(-1)!.push({ text: piece, look });
+    }
+  }
+  return lines;
 }
 
 function diffLinesOf({ path, sum, rows }: FileDiff): ShownLine[] {

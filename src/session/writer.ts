@@ -107,11 +107,16 @@ export class Writer implements Source {
   }
 
   /** Records output of a lane; does not wait. */
-  emitLaneText(lane_id: string, text: string, redraws?: number): void {
+  emitLaneText(
+    lane_id: string,
+    text: string,
+    redraws?: number,
+    looks?: readonly number[],
+  ): void {
     if (this.#ending) return;
     const content_block = { type: "text" as const, text };
-    const again = redraws === undefined ? {} : { redraws };
-    this.#post({ type: "lane.delta", data: { lane_id, delta_seq: 0, content_block, ...again } });
+    const more = { ...redraws !== undefined && { redraws }, ...looks && { looks } };
+    this.#post({ type: "lane.delta", data: { lane_id, delta_seq: 0, content_block, ...more } });
   }
 
   /** Resolves once earlier events are in the journal, or failed. */

@@ -35,16 +35,18 @@ export class DrawnTerminal implements AsyncDisposable {
   static async open(
     browser: Pick<Browser, "context">,
     size: { cols: number; rows: number },
+    theme: Record<string, string> = {},
   ): Promise<DrawnTerminal> {
     const page = await browser.context.newPage();
     await page.setViewportSize({ width: 1440, height: 900 });
     await page.setContent(PAGE);
     await page.addScriptTag({ content: script });
-    await page.evaluate(({ cols, rows }) => {
+    await page.evaluate(({ cols, rows, theme }) => {
       const globals = globalThis as unknown as PageGlobals;
       globals.terminal = new globals.Terminal({
         cols,
         rows,
+        theme,
         fontFamily: "monospace",
         fontSize: 14,
         // Lower rows cut off the underscore.
@@ -54,7 +56,7 @@ export class DrawnTerminal implements AsyncDisposable {
         cursorInactiveStyle: "block",
       });
       globals.terminal.open(globals.document.getElementById("terminal"));
-    }, size);
+    }, { ...size, theme });
     return new DrawnTerminal(page);
   }
 

@@ -68,6 +68,7 @@ export const SCENES = {
       {
         text:
           "The basket counted every item once. An item without a `quantity` counts as **one**:" +
+          "\n\n| items | before | now |\n| --- | --- | --- |\n| two of $5 | $5 | $10 |" +
           "\n\n```js\ntotal([{ price: 5, quantity: 2 }, { price: 1 }]); // 11\n```\n",
       },
     ],
@@ -126,6 +127,30 @@ export const SCENES = {
   },
 } as const satisfies Record<string, Scene>;
 
+/** A turn with a plan, and work beside it. */
+export const PANELS: Scene = {
+  title: "Watch the tests",
+  says: "Run the tests while the server is up.",
+  approval: "auto",
+  steps: [
+    {
+      calls: [call("plan", {
+        steps: [
+          { step: "start the server", state: "done" },
+          { step: "run the tests", state: "doing" },
+          { step: "write down what fails", state: "pending" },
+        ],
+      })],
+    },
+    { calls: [call("run_command", { command: "echo listening; sleep 600", background: true })] },
+    {
+      calls: [call("run_command", {
+        command: "for n in 1 2 3; do echo test $n ok; sleep 1; done; sleep 600",
+      })],
+    },
+  ],
+};
+
 export type SceneName = keyof typeof SCENES;
 
 /** The scenes that end with a question. */
@@ -138,7 +163,7 @@ export const QUESTIONS = [
 
 /** Answers each conversation with the steps of its scene. */
 const script: Scripted = ({ messages }) => {
-  const scene = Object.values<Scene>(SCENES).find(({ says }) =>
+  const scene = [...Object.values<Scene>(SCENES), PANELS].find(({ says }) =>
     messages.some((it) => it.role === "user" && it.text.includes(says))
   );
   const at = messages.filter(({ role }) => role === "assistant").length;
@@ -161,8 +186,8 @@ export async function beginScenes(): Promise<Scenario> {
  *
  * @param place a name that no other session has
  */
-export async function beginScene(it: Scenario, name: SceneName, place: string) {
-  const { title, approval }: Scene = SCENES[name];
+export async function beginScene(it: Scenario, name: SceneName | "panels", place: string) {
+  const { title, approval }: Scene = name === "panels" ? PANELS : SCENES[name];
   const workdir = it.place.mkdir(join(place, "shop"));
   for (const [path, text] of Object.entries(FILES)) {
     Deno.mkdirSync(dirname(join(workdir, path)), { recursive: true });

@@ -15,8 +15,9 @@ import {
   type SceneName,
   SCENES,
 } from "./screenshots_scenes.ts";
+import { takeThemes } from "./screenshots_themes.ts";
 
-interface Size {
+export interface Size {
   cols: number;
   rows: number;
 }
@@ -64,6 +65,7 @@ export async function takeTerminals(album: Album, browser: Browser): Promise<voi
       }
     }
   }
+  await takeThemes(it, { album, browser, sizes: SIZES, bin });
   for (const name of QUESTIONS) await beginQuestion(it, name);
   for (const size of SIZES) {
     await using drawn = await DrawnTerminal.open(browser, size);
@@ -150,7 +152,7 @@ interface ShownOptions {
 }
 
 /** A terminal, and a drawn one that shows the same. */
-class Shown implements AsyncDisposable {
+export class Shown implements AsyncDisposable {
   readonly terminal: TmuxTerminal;
   readonly #written: string;
   readonly #options: ShownOptions;

@@ -100,6 +100,13 @@ Deno.test("a long change shows its beginning until all is asked for", () => {
   assertEquals(lineText(rows(false)[25]), "    … 77 more lines (Ctrl-O)");
 });
 
+Deno.test("while a question shows the changes, the call does not", () => {
+  const entry = { ...entryOf(EDIT), asked: true };
+  assertEquals(new Layouts().rows(entry, { cols: 60, expanded: false }).map(lineText), [
+    "● edit_file a.ts",
+  ]);
+});
+
 Deno.test("hostile texts of a change drive no terminal", () => {
   const rows = changeRows(
     entryOf([{ path: "a\x1b]0;t\x07", before: "\x1b[2J", after: "\u202e\t\x9b31m" }]),

@@ -46,6 +46,7 @@ export function growEntry(entry: Entry, text: string, max = ENTRY_MAX): void {
 /** Drops the last lines of an entry, and starts a new one. @returns how many there were */
 export function dropLines(entry: Entry, count: number): number {
   const gone = entry.lines.splice(Math.max(entry.lines.length - count, 0));
+  entry.looks?.splice(entry.lines.length);
   entry.lines.push("");
   entry.size = entry.lines.reduce((sum, { length }) => sum + length + 1, -1);
   entry.epoch++;
@@ -57,6 +58,7 @@ export function prependToEntry(entry: Entry, text: string): void {
   const lines = text.split("\n");
   const joint = lines.pop()! + entry.lines[0];
   entry.lines.splice(0, 1, ...lines, joint);
+  entry.looks = entry.looks && [...lines.map(() => undefined), undefined, ...entry.looks.slice(1)];
   entry.size += text.length;
   entry.epoch++;
 }
@@ -75,6 +77,7 @@ function dropFront(entry: Entry, keep: number): void {
   const rest = entry.lines.slice(at);
   rest[0] = rest[0].slice(-keep).toWellFormed();
   entry.lines = [CUT, ...rest];
+  entry.looks = entry.looks && [undefined, undefined, ...entry.looks.slice(at + 1)];
   entry.size = entry.lines.reduce((sum, { length }) => sum + length + 1, -1);
   entry.epoch++;
 }

@@ -1,7 +1,8 @@
 import { redrawn } from "../../base/redraw.ts";
 import { MAIN_LANE, PINNED, type SessionEvent, UNPINNED } from "../../protocol/events.ts";
 import { laneEnded } from "../../session/state_steps.ts";
-import { dropLines, growEntry, newEntry, prependToEntry } from "./entries.ts";
+import { dropLines, newEntry, prependToEntry } from "./entries.ts";
+import { growLooked } from "./looks.ts";
 import type { LaneView, Model } from "./model.ts";
 import { clean, cleanLine } from "./text.ts";
 
@@ -26,11 +27,11 @@ export function applyToLanes(model: Model, event: SessionEvent): void {
       break;
     }
     case "lane.delta": {
-      const { lane_id, delta_seq, content_block, redraws = 0 } = event.data;
+      const { lane_id, delta_seq, content_block, redraws = 0, looks } = event.data;
       const lane = lane_id === MAIN_LANE ? undefined : find(lane_id);
       if (lane && delta_seq >= lane.from_delta) {
         if (redraws > 0) dropDrawn(lane, redraws);
-        growEntry(lane.output, clean(content_block.text, lane.output.lines.at(-1)), LANE_MAX);
+        growLooked(lane.output, content_block.text, looks, LANE_MAX);
       }
       break;
     }

@@ -5,7 +5,8 @@
 import { markdownStart, type MarkdownState, styleRow } from "./markdown.ts";
 import type { Entry } from "./model.ts";
 import { changeRows, type ColourCode, diffRows } from "./diff_layout.ts";
-import { cut, type Line, line, type Style, width, wrap } from "./text.ts";
+import { lookedLine } from "./looks.ts";
+import { cut, cutLine, type Line, line, type Style, width, wrap, wrapLine } from "./text.ts";
 
 /** Visible lines of a call's output, until expanded. */
 const OUTPUT_SHOWN = 6;
@@ -195,28 +196,41 @@ function layRest(laid: Laid, entry: Entry, open: boolean): void {
   const rows = wrap(laid.rest, inner);
   const final = open ? Math.max(rows.length - OPEN_ROWS, 0) : rows.length;
   for (const row of rows.slice(0, final)) {
-    laid.rows.push(styled(laid, entry, row, laid.markdown));
+    laid.rows.push(styled(laid, entry, row, laid.markdown, laid.taken - laid.rest.length));
     laid.begins = false;
     laid.rest = laid.rest.slice(row.length);
   }
   const begins = laid.begins;
   const markdown = { ...laid.markdown };
+  let from = laid.taken - laid.rest.length;
   for (const row of rows.slice(final)) {
-    laid.rows.push(styled(laid, entry, row, markdown));
+    laid.rows.push(styled(laid, entry, row, markdown, from));
+    from += row.length;
     laid.begins = false;
   }
   laid.begins = begins;
   laid.open_rows = rows.length - final;
 }
 
-function styled(laid: Laid, entry: Entry, row: string, markdown: MarkdownState): Line {
+/** @param from where the row begins in its line */
+function styled(
+  laid: Laid,
+  entry: Entry,
+  row: string,
+  markdown: MarkdownState,
+  from: number,
+): Line {
   const first = laid.rows.length === 0;
   const pending = entry.client_message_id !== undefined || entry.waits === true;
   // The blank at which a line was broken.
   const shown = laid.begins ? row : row.replace(/^ /, "");
-  const body = entry.kind === "assistant"
-    ? styleRow(shown, markdown, laid.begins)
-    : line(shown, pending ? "dim" : entry.styles?.[laid.line] ?? STYLES[entry.kind]);
+  const body = entry.kind === "assistant" ? styleRow(shown, markdown, laid.begins) : lookedLine(
+    entry,
+    laid.line,
+    shown,
+    pending ? "dim" : STYLES[entry.kind],
+    from + row.length - shown.length,
+  );
   const before = gutter(entry, first, laid.cols);
   return before === "" ? body : [{ text: before, style: STYLES[entry.kind] }, ...body];
 }
@@ -257,7 +271,7 @@ function callRows(entry: Entry, options: LayoutOptions, colour?: ColourCode): La
   const more = (hidden: number) => {
     if (hidden > 0) rows.push(line(`${indent}… ${hidden} more lines (Ctrl-O)`, "dim"));
   };
-  const edits = edit_lines === 0 ? [] : changeRows(entry, { cols: inner, colour });
+  const edits = edit_lines === 0 || entry.asked ? [] : changeRows(entry, { cols: inner, colour });
   const shown_edits = expanded ? edits : edits.slice(0, EDITS_SHOWN);
   for (const row of shown_edits.flat()) rows.push([{ text: indent, style: "plain" }, ...row]);
   more(edits.length - shown_edits.length);
@@ -265,10 +279,11 @@ function callRows(entry: Entry, options: LayoutOptions, colour?: ColourCode): La
   const shown = expanded ? output : output.slice(0, OUTPUT_SHOWN);
   const head = indent === "" ? "" : ok === false ? "  └!" : "  └ ";
   const first = rows.length;
-  for (const text of shown) {
-    for (const row of expanded ? wrap(text, inner) : [cut(text, inner)]) {
+  for (const [n, text] of shown.entries()) {
+    const whole = lookedLine(entry, 1 + edit_lines + n, text, "dim");
+    for (const row of expanded ? wrapLine(whole, inner) : [cutLine(whole, inner)]) {
       const before = rows.length > first ? indent : head;
-      rows.push([{ text: before, style: mark }, { text: row, style: "dim" }]);
+      rows.push([{ text: before, style: mark }, ...row]);
     }
   }
   more(output.length - shown.length);

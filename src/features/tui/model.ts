@@ -46,6 +46,10 @@ export interface Entry {
   edit_lines?: number;
   /** Of a call: what those lines show. */
   changes?: readonly FileChange[];
+  /** Of a call: whether a question about it waits, which shows its changes. */
+  asked?: boolean;
+  /** Of output: runs that are not plain (`base/looks.ts`), for each line that has some. */
+  looks?: (readonly number[] | undefined)[];
   /** Of an answer: whether it is no Markdown. */
   plain?: boolean;
   /** Of a question: how each of its lines looks. */

@@ -44,7 +44,7 @@ function session(cols = 80) {
   };
 }
 
-const STEPS = ["done", "done", "doing", "open", "open"].map((state, n) => ({
+const STEPS = ["done", "done", "doing", "pending", "pending"].map((state, n) => ({
   step: `step ${n + 1}`,
   state,
 }));

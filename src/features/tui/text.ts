@@ -33,6 +33,8 @@ export interface Span {
   /** Where it leads, as printable ASCII. */
   href?: string;
   on?: Ground;
+  /** Attributes that a command printed (`base/looks.ts`); the style has its colour. */
+  look?: number;
 }
 
 /** One line of the screen, without its line break. */

@@ -20,6 +20,7 @@ import { doingOf } from "./call_words.ts";
 import { addEntry, growEntry, removeEntry } from "./entries.ts";
 import { remember } from "./history.ts";
 import { TOOLBELT } from "./introduction.ts";
+import { growLooked } from "./looks.ts";
 import type { Entry, Model } from "./model.ts";
 import { clean, cleanLine, limited } from "./text.ts";
 
@@ -66,7 +67,11 @@ export class Transcript {
       case "removed":
         removeEntry(this.#model, this.#entries.get(change.item)?.id);
         break;
+      case "asked":
+        setAsked(this.#entries.get(change.item), true);
+        break;
       case "settled":
+        setAsked(this.#entries.get(change.item), false);
         // While it waits it stands above the message being typed.
         if (change.item.kind === "question") {
           addEntry(this.#model, "note", clean(settledText(change.item)));
@@ -208,8 +213,19 @@ function showOutcome(entry: Entry, outcome: ToolOutcome | undefined): void {
   if (outcome?.ok === entry.ok) return;
   entry.ok = outcome?.ok;
   setLines(entry, entry.lines.slice(0, 1 + (entry.edit_lines ?? 0)));
-  const text = limited(clean((outcome?.output ?? "").trimEnd()), OUTPUT_MAX);
-  if (text !== "") growEntry(entry, `\n${text}`);
+  const { output = "", looks } = outcome ?? {};
+  const text = output.trimEnd();
+  entry.looks = undefined;
+  if (text === "") return;
+  growEntry(entry, "\n");
+  if (looks !== undefined && text.length <= OUTPUT_MAX) return growLooked(entry, text, looks);
+  growEntry(entry, limited(clean(text), OUTPUT_MAX));
+}
+
+function setAsked(entry: Entry | undefined, asked: boolean): void {
+  if (entry === undefined) return;
+  entry.asked = asked;
+  entry.epoch++;
 }
 
 function setLines(entry: Entry, lines: string[]): void {

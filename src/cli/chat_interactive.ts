@@ -7,6 +7,7 @@ import { contextText } from "../protocol/compacted_text.ts";
 import type { Delivery, SessionEvent } from "../protocol/events.ts";
 import { personCommand } from "../protocol/person_command.ts";
 import { stillPending } from "../session/state_steps.ts";
+import { ago } from "../base/ago.ts";
 import { visible, visibleJson } from "../base/visible.ts";
 import { parkedNow } from "../protocol/note_text.ts";
 import { type Question, shownDigest } from "../session/question.ts";
@@ -53,6 +54,7 @@ interface Approval extends Question {
 
 /** An answer typed sooner was meant for something before the question. */
 const READ_MS = 400;
+const SESSIONS_SHOWN = 20;
 
 /** How many daemons that are gone at once are followed. */
 const TRIES_MAX = 3;
@@ -254,6 +256,7 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
     const [first] = approvals;
     const line = text.trim();
     if (line === "/quit" || line === "/exit") return left.resolve(0);
+    if (line === "/sessions") return act(report(otherSessions(call))).finally(goOn);
     if (line === "/kill") return act(rpc.call("session.kill", { session_id }));
     if (line === "/cancel") return act(stop());
     if (line === "/continue") return act(rpc.call("session.continue", { session_id }));
@@ -356,6 +359,15 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
   input.close();
   rpc.close();
   return code;
+}
+
+/** The sessions that there are, with the command that opens each. */
+async function otherSessions(call: CallVerb): Promise<string> {
+  const { newestFirst } = await import("../features/tui/session_order.ts");
+  const { sessions } = await call("session.list", {});
+  return newestFirst(sessions).slice(0, SESSIONS_SHOWN).map(({ id, title, last_event_at }) =>
+    `${title} · ${ago(last_event_at, Date.now())} · \`svc chat --session ${id}\``
+  ).join("\n");
 }
 
 /** Whether the embedded model answers only because nothing else is configured. */

@@ -28,6 +28,7 @@ export const CHAT_COMMANDS = [
   "rename",
   "resume",
   "rewind",
+  "sessions",
   "theme",
   "tools",
   "trust",

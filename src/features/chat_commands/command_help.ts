@@ -40,6 +40,7 @@ const COMMANDS: readonly (readonly [usage: string, what: string])[] = [
 ];
 /** Commands of terminals alone. */
 const OF_TERMINALS: typeof COMMANDS = [
+  ["/sessions", "the other sessions, to go to one"],
   ["/export [markdown|html|json] [FILE]", "write this conversation into a file"],
   ["/theme [NAME]", "show or change the colours of terminals"],
   ["/vi [on|off]", "write with the keys of vi, or no longer"],

@@ -1,13 +1,13 @@
 /** Divides the screen among its parts; on a small one the less important go first. */
 import { answerRows } from "./answers.ts";
-import { withLabels } from "./chips.ts";
+import { inputRows } from "./input_rows.ts";
+import type { InputRows } from "./input_state.ts";
 import type { LayoutOptions, Layouts } from "./layout.ts";
 import { MENU_ROWS, openMenu } from "./menu.ts";
 import { type Model, shownLane } from "./model.ts";
 import { planRows, workRows } from "./panels.ts";
-import { searchRows } from "./search.ts";
 import type { View } from "./scroll.ts";
-import { clean, type Line, line, width, wrap } from "./text.ts";
+import type { Line } from "./text.ts";
 
 export interface Size {
   cols: number;
@@ -40,14 +40,6 @@ export interface QuestionRows {
   /** Rows for the text. */
   about: number;
   answers: readonly Line[];
-}
-
-/** The visible rows of the message that is being typed. */
-export interface InputRows {
-  rows: Line[];
-  /** The cursor's position among them. */
-  row: number;
-  col: number;
 }
 
 /** A lower screen has no lanes, rule and title. */
@@ -97,49 +89,4 @@ function questionRows(
     : below;
   const height = Math.min(1 + text + answers.length, max);
   return { height, about: Math.max(height - 1 - answers.length, 0), answers };
-}
-
-const PROMPT = "› ";
-
-/** The rows around the cursor of the message that is being typed. */
-function inputRows({ input, search }: Model, cols: number, height: number): InputRows {
-  if (search !== undefined) return searchRows(search, cols, height);
-  const prompt = cols > 10 ? PROMPT : "";
-  const indent = width(prompt);
-  const inner = Math.max(cols - indent, 1);
-  // Lays out only the visible part, however much was pasted.
-  const reach = cols * (height + 1);
-  const shown = (from: number, to: number) =>
-    clean(withLabels(input, input.text.slice(Math.max(from, 0), to)));
-  const before = shown(input.cursor - reach, input.cursor);
-  const after = shown(input.cursor, input.cursor + reach);
-  const rows: string[] = [];
-  let at = { row: 0, col: 0 };
-  let left = before.length;
-  for (const text of (before + after).split("\n")) {
-    const wrapped = wrap(text, inner);
-    for (const [index, row] of wrapped.entries()) {
-      const ends = index === wrapped.length - 1;
-      if (left >= 0 && (left < row.length || (left === row.length && ends))) {
-        at = { row: rows.length, col: width(row.slice(0, left)) };
-      }
-      left -= row.length;
-      rows.push(row);
-    }
-    left -= 1;
-  }
-  // After a full row the cursor stands on the next.
-  if (at.col >= inner && inner > 1) {
-    at = { row: at.row + 1, col: 0 };
-    rows.splice(at.row, 0, "");
-  }
-  const first = Math.min(Math.max(at.row - height + 1, 0), Math.max(rows.length - height, 0));
-  const visible = rows.slice(first, first + height);
-  return {
-    rows: visible.map((row, index) =>
-      line(`${first + index === 0 ? prompt : " ".repeat(indent)}${row}`)
-    ),
-    row: at.row - first,
-    col: Math.min(at.col + indent, cols - 1),
-  };
 }

@@ -11,6 +11,9 @@ const KEYS: readonly string[] = [
   "Ctrl-A E  line start, end   Ctrl-U K W  delete to start, to end, a word",
   "Ctrl-Y  what was deleted, Alt-Y the text before it     Ctrl-_ undo   Alt-_ redo",
   "Ctrl-V  attach the image of the clipboard; a dropped or pasted path attaches its file",
+  "@  files      /  commands and skills      Up, Down, Tab, Enter  take one      Esc  close",
+  "Ctrl-P  what you can do: sessions, models, modes, changes, export …",
+  "Esc Esc  (empty message) go back to an earlier message, with its files or without",
   "Ctrl-R  look for what you said before, in all sessions",
   "Ctrl-G  the message in your editor ($VISUAL, $EDITOR), with all that was pasted",
   "PageUp PageDown  scroll     Home End  (empty message) first and last line",
@@ -23,6 +26,7 @@ const KEYS: readonly string[] = [
   "               what to do instead; v all of it; 1s 2d: that rule, and where it holds",
   "A lane         Enter show    k kill    p pin or unpin      A background command  Enter  k",
   "The transcript Up Down scroll by line",
+  "The mouse      the wheel scrolls, a click picks, a drag copies; with Shift the terminal's own",
 ];
 
 /** Returns the help as text: the keys, the commands from files and those of svc. */

@@ -1,5 +1,6 @@
 /** The message being typed, as data. */
 import type { MediaType } from "../../protocol/attachments.ts";
+import type { Line } from "./text.ts";
 
 /** What a chip stands for. */
 export type Chip =
@@ -70,4 +71,19 @@ export function emptyInput(): Input {
     kills: [],
     sent: [],
   };
+}
+
+/** The visible rows of the message that is being typed. */
+export interface InputRows {
+  rows: Line[];
+  /** The cursor's position among them. */
+  row: number;
+  col: number;
+}
+
+/** Where the keys of vi are. */
+export interface Vi {
+  mode: "insert" | "normal";
+  /** The count, the operator and what else was typed of a command. */
+  typed: string;
 }

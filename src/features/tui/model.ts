@@ -15,14 +15,13 @@ import type { Token } from "../../base/mention.ts";
 import type { Suggestion } from "../chat_commands/suggestions.ts";
 import type { Attachment } from "../../protocol/attachments.ts";
 import type { Question } from "../../session/question.ts";
-import { emptyInput, type Input } from "./input_state.ts";
+import { emptyInput, type Input, type Vi } from "./input_state.ts";
 import type { Picker, Secret } from "./picker.ts";
 import type { FileChange } from "../../base/edits/changes.ts";
 import type { DiffLine } from "../../session/diff_rows.ts";
 import type { CommandView } from "./panels.ts";
 import type { Style } from "./text.ts";
 import type { TurnView } from "./turn.ts";
-import type { Vi } from "./vi.ts";
 
 /** One thing in the transcript. Its text is clean (`text.ts`). */
 export interface Entry {

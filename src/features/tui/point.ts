@@ -1,6 +1,7 @@
 /** What the mouse does: it scrolls, and a click is the key for what it hits. */
 import type { Arrangement } from "./arrange.ts";
 import type { Effect } from "./effect.ts";
+import { moveToPlace } from "./input_rows.ts";
 import { type PressContext, scroll, showLane } from "./keymap.ts";
 import { firstShown, inMenu, openMenu } from "./menu.ts";
 import type { Model } from "./model.ts";
@@ -36,6 +37,11 @@ export function point(
   const rows = at.row - (parts.size.rows - parts.status - parts.input.rows.length);
   if (rows >= 0) {
     model.focus = "input";
+    const { cols } = parts.size;
+    const height = Math.max(Math.floor(parts.size.rows / 3), 1);
+    if (model.search === undefined) {
+      moveToPlace(model.input, { row: rows, col: at.col }, cols, height);
+    }
     return { effects: [] };
   }
   const menu = openMenu(model);

@@ -1,5 +1,5 @@
 /** Looking for an earlier message of the person, with Ctrl-R. */
-import type { InputRows } from "./arrange.ts";
+import type { InputRows } from "./input_state.ts";
 import type { Effect } from "./effect.ts";
 import type { Key } from "./keys.ts";
 import type { FoundMessage, Model, Search } from "./model.ts";

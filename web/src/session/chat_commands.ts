@@ -60,6 +60,7 @@ export async function runTyped(
     await call(VERBS[word as keyof typeof VERBS], { session_id });
     return {};
   }
+  if (word === "/sessions") return { said: "The list has them; Ctrl-K goes to one." };
   if (word === "/quit" || word === "/exit") {
     return { said: "Close the page to leave; the session continues in the daemon." };
   }

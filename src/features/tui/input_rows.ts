@@ -1,0 +1,96 @@
+/** The message that is being typed, as rows of the screen, and what a click in them means. */
+import { withLabels } from "./chips.ts";
+import type { Input, InputRows } from "./input_state.ts";
+import type { Model } from "./model.ts";
+import { searchRows } from "./search.ts";
+import { clean, graphemes, type Line, line, width, wrap } from "./text.ts";
+
+const PROMPT = "› ";
+
+/** The rows around the cursor. @param height at most as many */
+export function inputRows({ input, search }: Model, cols: number, height: number): InputRows {
+  if (search !== undefined) return searchRows(search, cols, height);
+  const prompt = promptOf(cols);
+  const indent = width(prompt);
+  const { rows, at, first } = laidOut(input, cols, height);
+  return {
+    rows: rows.slice(first, first + height).map((row, index) =>
+      line(`${first + index === 0 ? prompt : " ".repeat(indent)}${row}`)
+    ),
+    row: at.row - first,
+    col: Math.min(at.col + indent, cols - 1),
+  };
+}
+
+/** Moves the cursor to a place of the rows, as far as there is text. */
+export function moveToPlace(
+  input: Input,
+  place: { row: number; col: number },
+  cols: number,
+  height: number,
+): void {
+  const { rows, ends, first, from, to } = laidOut(input, cols, height);
+  const row = Math.min(first + place.row, rows.length - 1);
+  const col = Math.max(place.col - width(promptOf(cols)), 0);
+  let wanted = row === 0 ? 0 : ends[row - 1];
+  let seen = 0;
+  for (const char of graphemes(rows[row])) {
+    seen += width(char);
+    if (seen > col) break;
+    wanted += char.length;
+  }
+  input.cursor = from;
+  let shown = 0;
+  for (const char of graphemes(input.text.slice(from, to))) {
+    shown += char === "\n" ? 1 : shownPart(input, char).length;
+    if (shown > wanted) break;
+    input.cursor += char.length;
+  }
+}
+
+function promptOf(cols: number): string {
+  return cols > 10 ? PROMPT : "";
+}
+
+function shownPart(input: Input, text: string): string {
+  return clean(withLabels(input, text));
+}
+
+/** Lays out the part around the cursor, however much was pasted. */
+function laidOut(input: Input, cols: number, height: number) {
+  const inner = Math.max(cols - width(promptOf(cols)), 1);
+  const reach = cols * (height + 1);
+  const from = Math.max(input.cursor - reach, 0);
+  const to = Math.min(input.cursor + reach, input.text.length);
+  const before = shownPart(input, input.text.slice(from, input.cursor));
+  const after = shownPart(input, input.text.slice(input.cursor, to));
+  const rows: string[] = [];
+  /** Where each row ends in the shown text, with the line break after it. */
+  const ends: number[] = [];
+  let at = { row: 0, col: 0 };
+  let left = before.length;
+  let end = 0;
+  for (const text of (before + after).split("\n")) {
+    const wrapped = wrap(text, inner);
+    for (const [index, row] of wrapped.entries()) {
+      const is_last = index === wrapped.length - 1;
+      if (left >= 0 && (left < row.length || (left === row.length && is_last))) {
+        at = { row: rows.length, col: width(row.slice(0, left)) };
+      }
+      left -= row.length;
+      end += row.length;
+      rows.push(row);
+      ends.push(is_last ? end + 1 : end);
+    }
+    left -= 1;
+    end += 1;
+  }
+  // After a full row the cursor stands on the next.
+  if (at.col >= inner && inner > 1) {
+    at = { row: at.row + 1, col: 0 };
+    rows.splice(at.row, 0, "");
+    ends.splice(at.row, 0, ends[at.row - 1]);
+  }
+  const first = Math.min(Math.max(at.row - height + 1, 0), Math.max(rows.length - height, 0));
+  return { rows, ends, at, first, from, to };
+}

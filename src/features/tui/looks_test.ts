@@ -6,6 +6,7 @@ import { type Line, lineText, width } from "./text.ts";
 import { type SessionDetail, Tui } from "./tui.ts";
 
 const DETAIL: SessionDetail = {
+  title: "a title",
   workdir: "/w",
   model: "m",
   approval: "ask",

@@ -5,14 +5,8 @@ import { toSvcError } from "../../protocol/errors.ts";
 import { Subscriptions } from "../../verbs/subscriptions.ts";
 import type { Link } from "./client.ts";
 import type { Params, Result, VerbName } from "../verb_types.ts";
-import { type SentRequest, TuiHost } from "./host.ts";
-import {
-  type Caller,
-  type Dispatcher,
-  pushChannel,
-  type Pushed,
-  resultJson,
-} from "../../verbs/define.ts";
+import { TuiHost } from "./host.ts";
+import { type Caller, type Dispatcher, type Pushed, resultJson } from "../../verbs/define.ts";
 
 /**
  * Creates the host of a daemon's interfaces.

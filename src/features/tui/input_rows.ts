@@ -3,7 +3,7 @@ import { withLabels } from "./chips.ts";
 import type { Input, InputRows } from "./input_state.ts";
 import type { Model } from "./model.ts";
 import { searchRows } from "./search.ts";
-import { clean, graphemes, type Line, line, width, wrap } from "./text.ts";
+import { clean, graphemes, line, width, wrap } from "./text.ts";
 
 const PROMPT = "› ";
 

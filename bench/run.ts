@@ -45,6 +45,7 @@ import {
   start,
   turns,
 } from "./measures.ts";
+import { terminal } from "./terminal.ts";
 import { undo } from "./undo.ts";
 import { web } from "./web.ts";
 import { svcCommand } from "../tests/support/svc.ts";
@@ -112,6 +113,7 @@ async function main(): Promise<number> {
     journal,
     reopening,
     undo,
+    terminal,
     web,
     back,
   };

@@ -42,14 +42,8 @@ export const hooks = feature({
     return {
       services: {
         async listHooks(session_id) {
-          const { hookList } = await import("./list.ts");
-          const own = host.config().of(HOOKS);
-          if (session_id === undefined) return hookList(own);
-          const { workdir, trust } = (await host.hub.get(session_id)).state;
-          // Hooks of the person's directories are not for work that others hire.
-          const found = trust === "trusted" ? (await files.get()).read(workdir) : undefined;
-          if (found === undefined) return hookList(own);
-          return hookList(own, { found, trusted: await isTrusted(workdir, found.text) });
+          const { listHooks } = await import("./list.ts");
+          return await listHooks({ host, files, isTrusted }, session_id);
         },
       },
       async beforeCall(session, call, signal) {

@@ -65,11 +65,13 @@ export async function converseInTerminal(
   });
   using editor = new MessageEditor();
   const edit = async () => {
-    const edited = await terminal.lend(() => editor.edit(tui.textToEdit()));
+    painter.hold(true);
+    const edited = await terminal.lend(() => editor.edit(tui.textToEdit()))
+      .finally(() => painter.hold(false));
     if ("text" in edited) tui.takeEdited(edited.text);
     else tui.notice(edited.problem);
     draft.changed();
-    painter.forget();
+    painter.request();
   };
   const terminal: Terminal = new Terminal({
     onKey(key) {

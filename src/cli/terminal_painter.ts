@@ -30,6 +30,7 @@ export class Painter {
   #timer: number | undefined;
   #painting: Promise<void> | undefined;
   #closed = false;
+  #held = false;
 
   constructor(parts: PainterParts) {
     this.#parts = parts;
@@ -38,7 +39,8 @@ export class Painter {
   /** Paints soon. */
   request(): void {
     this.#wanted = true;
-    if (this.#timer !== undefined || this.#painting !== undefined || this.#closed) return;
+    if (this.#timer !== undefined || this.#painting !== undefined) return;
+    if (this.#closed || this.#held) return;
     const wait_ms = Math.max(this.#last_at + FRAME_MS - performance.now(), 0);
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
@@ -55,12 +57,19 @@ export class Painter {
     this.request();
   }
 
+  /** Paints nothing until it is released: what nobody sees must not count as seen. */
+  hold(held: boolean): void {
+    this.#held = held;
+    if (!held) this.forget();
+  }
+
   close(): void {
     this.#closed = true;
     clearTimeout(this.#timer);
   }
 
   async #frame(): Promise<void> {
+    if (this.#held) return;
     this.#wanted = false;
     this.#last_at = performance.now();
     const text = this.#changes(this.#parts.draw());

@@ -1,5 +1,6 @@
 /** Writing a message in a real terminal: editor, drafts, pasted text, files and earlier messages. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { delay } from "@std/async";
 import { join } from "@std/path";
 import { tinyPng } from "../support/media.ts";
 import { processesWith, Scenario, until } from "../support/scripted.ts";
@@ -87,6 +88,41 @@ Deno.test({
 });
 
 Deno.test({
+  name: "a question that comes while the editor is open does not count as seen",
+  ignore,
+  async fn() {
+    const { promise: go_on, resolve } = Promise.withResolvers<void>();
+    await using it = await Scenario.begin([
+      {
+        text: ["x"],
+        hang_after: 1,
+        go_on,
+        calls: [{ name: "run_command", args: { command: "rm y" } }],
+      },
+      { text: "done" },
+    ], { start: { approval: "ask" } });
+    const path = program(it, "waits", "echo open; read line");
+    await using terminal = await openChat(it, { env: { VISUAL: path } });
+    await terminal.line("go");
+    await terminal.shows("● working");
+    await terminal.press("C-g");
+    await terminal.shows("open");
+    resolve();
+    await it.event("approval.requested");
+    // Longer than a question on the screen needs to be answered by keys.
+    await delay(2_000);
+    assert(!(await terminal.text()).includes("allow"));
+    const armed = await it.call("tui.get_model", { jsonpath: "$.approvals[*].armed" });
+    assertEquals(armed.matches, [false]);
+    await terminal.press("Enter");
+    await terminal.shows("y allow");
+    await terminal.type("3");
+    await terminal.press("Enter");
+    await terminal.shows(/done[^]*● ready/);
+  },
+});
+
+Deno.test({
   name: "what a terminal leaves unsent is there in the next one and for pages, also after a kill",
   ignore,
   async fn() {
@@ -144,8 +180,8 @@ Deno.test({
     await it.call("draft.set", { text: "two\nlines" });
     await using other = await begin();
     await other.prompted();
-    await other.press("C-d");
-    await other.shows(/\$ $/m);
+    await other.line("/quit");
+    await other.shows(/^[$#]$/m);
     assertEquals(await kept(), "two\nlines");
   },
 });

@@ -57,6 +57,13 @@ export interface Input {
   sent: { text: string; marked: string }[];
 }
 
+/** The keys of vi. */
+export interface Vi {
+  mode: "insert" | "normal";
+  /** The count, the operator and what else was typed of a command. */
+  typed: string;
+}
+
 /** Returns an empty message. */
 export function emptyInput(): Input {
   return {

@@ -12,9 +12,8 @@ import {
 } from "../../protocol/events.ts";
 import type { PersonAnswer, PersonQuestion } from "../../protocol/person_question.ts";
 import type { Question } from "../../session/question.ts";
-import { emptyInput, type Input } from "./input_state.ts";
+import { emptyInput, type Input, type Vi } from "./input_state.ts";
 import type { Style } from "./text.ts";
-import type { Vi } from "./vi.ts";
 
 /** One thing in the transcript. Its text is clean (`text.ts`). */
 export interface Entry {

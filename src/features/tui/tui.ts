@@ -16,6 +16,7 @@ import { undo } from "./input_undo.ts";
 import { addFile, attachPasted, type FoundFile, type MessageFiles } from "./files.ts";
 import type { Pasted } from "./pasted_paths.ts";
 import type { Key } from "./keys.ts";
+import { remember } from "./history.ts";
 import { applyToLanes, laneView, loadBefore } from "./lanes.ts";
 import { type LayMarkdown, Layouts } from "./layout.ts";
 import { emptyModel, type Model } from "./model.ts";
@@ -97,7 +98,7 @@ export class Tui {
   /** Starts again from the daemon's data; a message being typed and unconfirmed ones stay. */
   load(detail: SessionDetail, { events, seq }: History): void {
     const { model } = this;
-    const { input, outbox, vi } = model;
+    const { input, outbox, vi, history } = model;
     Object.assign(model, emptyModel(model.session.id), {
       next_entry: model.next_entry,
       link: model.link,
@@ -120,6 +121,8 @@ export class Tui {
     });
     // Older daemons give none.
     setPlan(model, detail.plan ?? []);
+    // With what was cleared here, which no event tells.
+    for (const text of history) remember(model, text);
     if (model.cut) addEntry(model, "note", "older messages are in the journal");
     this.#transcript = new Transcript(model, this.#named);
     this.#transcript.load(events);

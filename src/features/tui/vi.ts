@@ -7,12 +7,6 @@ import type { Key } from "./keys.ts";
 import type { Model } from "./model.ts";
 import { graphemes } from "./text.ts";
 
-export interface Vi {
-  mode: "insert" | "normal";
-  /** The count, the operator and what else was typed of a command. */
-  typed: string;
-}
-
 const COUNT_MAX = 1_000;
 const KILLS_MAX = 60;
 /** A word of vi: letters, digits and `_`; other characters in a row; a chip. */

@@ -1,11 +1,11 @@
 /** Divides the screen among its parts; on a small one the less important go first. */
 import { answerRows } from "./answers.ts";
-import { withLabels } from "./chips.ts";
+import { type ShownPart, shownPart } from "./chips.ts";
 import type { LayoutOptions, Layouts } from "./layout.ts";
 import { type Model, shownLane } from "./model.ts";
 import { searchRows } from "./search.ts";
 import type { View } from "./scroll.ts";
-import { clean, type Line, line, width, wrap } from "./text.ts";
+import { clean, type Line, type Span, width, wrap } from "./text.ts";
 
 export interface Size {
   cols: number;
@@ -92,6 +92,23 @@ function questionRows(
   return { height, about: Math.max(height - 1 - answers.length, 0), answers };
 }
 
+/** A row of the message in which labels of chips are bold. @param begin where the row begins */
+function withBold(row: string, labels: ShownPart["labels"], begin: number): Line {
+  const spans: Span[] = [];
+  let at = 0;
+  const upTo = (end: number, style: Span["style"]) => {
+    const text = row.slice(at, Math.max(end, at));
+    at += text.length;
+    if (text !== "") spans.push({ text, style });
+  };
+  for (const [from, to] of labels) {
+    upTo(from - begin, "plain");
+    if (to > begin) upTo(to - begin, "bold");
+  }
+  upTo(row.length, "plain");
+  return spans;
+}
+
 const PROMPT = "› ";
 
 /** The rows around the cursor of the message that is being typed. */
@@ -103,9 +120,13 @@ function inputRows({ input, search }: Model, cols: number, height: number): Inpu
   // Lays out only the visible part, however much was pasted.
   const reach = cols * (height + 1);
   const shown = (from: number, to: number) =>
-    clean(withLabels(input, input.text.slice(Math.max(from, 0), to)));
-  const before = shown(input.cursor - reach, input.cursor);
-  const after = shown(input.cursor, input.cursor + reach);
+    shownPart(input, input.text.slice(Math.max(from, 0), to), clean);
+  const { text: before, labels } = shown(input.cursor - reach, input.cursor);
+  const { text: after, labels: later } = shown(input.cursor, input.cursor + reach);
+  for (const [from, to] of later) labels.push([from + before.length, to + before.length]);
+  /** Where each row begins in the text. */
+  const begins: number[] = [];
+  let begun = 0;
   const rows: string[] = [];
   let at = { row: 0, col: 0 };
   let left = before.length;
@@ -118,20 +139,25 @@ function inputRows({ input, search }: Model, cols: number, height: number): Inpu
       }
       left -= row.length;
       rows.push(row);
+      begins.push(begun);
+      begun += row.length;
     }
     left -= 1;
+    begun += 1;
   }
   // After a full row the cursor stands on the next.
   if (at.col >= inner && inner > 1) {
     at = { row: at.row + 1, col: 0 };
     rows.splice(at.row, 0, "");
+    begins.splice(at.row, 0, 0);
   }
   const first = Math.min(Math.max(at.row - height + 1, 0), Math.max(rows.length - height, 0));
   const visible = rows.slice(first, first + height);
   return {
-    rows: visible.map((row, index) =>
-      line(`${first + index === 0 ? prompt : " ".repeat(indent)}${row}`)
-    ),
+    rows: visible.map((row, index) => [
+      { text: first + index === 0 ? prompt : " ".repeat(indent), style: "plain" },
+      ...withBold(row, labels, begins[first + index]),
+    ]),
     row: at.row - first,
     col: Math.min(at.col + indent, cols - 1),
   };

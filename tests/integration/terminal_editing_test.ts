@@ -158,7 +158,7 @@ Deno.test({
   name: "line by line, a line left unsent is there again, and a draft of several lines is kept",
   ignore,
   async fn() {
-    await using it = await Scenario.begin([{ text: "fine" }]);
+    await using it = await Scenario.begin(() => ({ text: "fine" }));
     const kept = async () => (await it.call("draft.get")).text;
     const begin = async () => {
       const terminal = await TmuxTerminal.open(it.place);
@@ -177,6 +177,13 @@ Deno.test({
     await terminal.shows("fine");
     await until(async () => await kept() === "", "it is sent");
     assertEquals(it.client.of("user.message")[0].data.text, "left here, and sent");
+    await terminal.prompted();
+    await terminal.type("left");
+    await terminal.press("C-r");
+    await until(async () => await kept() === "left here, and sent", "the older message");
+    await terminal.press("Enter");
+    await until(() => it.client.of("user.message").length === 2, "it is sent again");
+    await until(async () => await kept() === "", "it is sent");
     await it.call("draft.set", { text: "two\nlines" });
     await using other = await begin();
     await other.prompted();

@@ -266,7 +266,8 @@ export class Tui {
   /** Takes the message from an editor. */
   takeEdited(text: string): void {
     const { input } = this.model;
-    if (text !== this.textToEdit()) setMarked(input, markedFrom(input, text));
+    if (text === this.textToEdit()) return;
+    setMarked(input, markedFrom(input, text));
     this.model.focus = "input";
   }
 

@@ -95,7 +95,12 @@ async function starting(): Promise<Figure[]> {
     await using pty = new Pty(it.place, ["chat", "--session", it.session_id]);
     chat.push(await pty.shows("ready", began));
     const called = performance.now();
-    await it.place.svc(["ctl", "call", "session.get", JSON.stringify({ session_id: it.session_id })]);
+    await it.place.svc([
+      "ctl",
+      "call",
+      "session.get",
+      JSON.stringify({ session_id: it.session_id }),
+    ]);
     bare.push(performance.now() - called);
   }
   const [prompt, call] = [median(chat.slice(1)), median(bare.slice(1))];

@@ -27,6 +27,7 @@ import { messageFor } from "./chat_message.ts";
 import { env } from "./environment.ts";
 import { terminalSettings } from "../features/chat_commands/terminal_settings.ts";
 import { ChatDraft } from "./chat_draft.ts";
+import { LineHistory } from "./line_history.ts";
 import { ModelText, painter } from "./chat_render.ts";
 import { ChatView } from "./chat_view.ts";
 import { named } from "./own_name.ts";
@@ -105,7 +106,13 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
       else typed = text;
     },
   });
-  if (draft !== undefined) process.stdin.on("keypress", () => draft.changed());
+  const earlier = new LineHistory((method, params) => call(method, params), session_id);
+  if (draft !== undefined) {
+    process.stdin.on("keypress", (_text: string, key?: { ctrl?: boolean; name?: string }) => {
+      draft.changed();
+      if (key?.ctrl === true && key.name === "r") void act(recallOlder());
+    });
+  }
 
   const say = (line: string) => {
     const typing = input.line !== "" && input.line !== left_behind;
@@ -144,6 +151,16 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
   const act = (doing: Promise<unknown>) =>
     doing.catch((error) => say(paint.error(visible(named(withHint(toSvcError(error)))))));
 
+  /** Puts an older message with what was typed into the line. */
+  const recallOlder = async () => {
+    const before = input.line;
+    const found = await earlier.older(before);
+    if (found === undefined || input.line !== before) return;
+    input.write(null, { ctrl: true, name: "e" });
+    input.write(null, { ctrl: true, name: "u" });
+    input.write(found);
+  };
+
   const compact = async () => {
     const { compacted } = await rpc.call("session.compact", { session_id });
     if (!compacted) say(paint.dim("there is nothing worth leaving out of the conversation"));
@@ -171,6 +188,7 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
     const run = personCommand(line);
     const text = run ?? await messageFor(rpc, session_id, line);
     busy = true;
+    earlier.changed();
     const client_message_id = crypto.randomUUID();
     view.typedHere(client_message_id);
     const message = {

@@ -111,11 +111,13 @@ class TerminalChat {
       },
     });
     const edit = async () => {
-      const edited = await terminal.lend(() => this.#editor.edit(tui.textToEdit()));
+      painter.hold(true);
+      const edited = await terminal.lend(() => this.#editor.edit(tui.textToEdit()))
+        .finally(() => painter.hold(false));
       if ("text" in edited) tui.takeEdited(edited.text);
       else tui.notice(edited.problem);
       this.#draft.changed();
-      painter.forget();
+      painter.request();
     };
     this.#client = new TuiClient(tui, {
       onChange: () => painter.request(),

@@ -9,7 +9,6 @@ const SYMBOLS = {
   pipe: { parameters: ["buffer"], result: "i32" },
   read: { parameters: ["i32", "buffer", "usize"], result: "isize" },
   write: { parameters: ["i32", "buffer", "usize"], result: "isize" },
-  close: { parameters: ["i32"], result: "i32" },
 } as const;
 
 const STDIN = 0;
@@ -25,6 +24,7 @@ export class TerminalInput implements Disposable {
   readonly #pipe: { read: number; write: number } | undefined;
   #paused: PromiseWithResolvers<void> | undefined;
   #waiting: Promise<boolean> | undefined;
+  #closed = false;
 
   constructor() {
     const ends = new Int32Array(2);
@@ -34,13 +34,14 @@ export class TerminalInput implements Disposable {
 
   /** Reads what was typed. @returns the number of bytes, null at the end of the input */
   async read(buffer: Uint8Array): Promise<number | null> {
-    for (;;) {
+    while (!this.#closed) {
       await this.#paused?.promise;
       if (this.#pipe === undefined) return await Deno.stdin.read(buffer);
       const typed = await (this.#waiting = this.#wait(this.#pipe.read));
       this.#waiting = undefined;
       if (typed && this.#paused === undefined) return await Deno.stdin.read(buffer);
     }
+    return null;
   }
 
   /** Stops reading until {@linkcode resume}; what is typed meanwhile is for another program. */
@@ -56,6 +57,7 @@ export class TerminalInput implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    this.#closed = true;
     this.resume();
     this.#wake();
   }

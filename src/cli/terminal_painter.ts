@@ -41,6 +41,7 @@ export class Painter {
   /** The screen that was drawn last; it stays while something of it is selected. */
   #screen: Screen = { lines: [] };
   #selected: Selected | undefined;
+  #held = false;
 
   constructor(parts: PainterParts) {
     this.#parts = parts;
@@ -61,7 +62,7 @@ export class Painter {
   }
 
   #after(frame_ms: number): void {
-    if (this.#painting !== undefined || this.#closed) return;
+    if (this.#painting !== undefined || this.#closed || this.#held) return;
     const wait_ms = Math.max(this.#last_at + frame_ms - performance.now(), 0);
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
@@ -90,12 +91,19 @@ export class Painter {
     return selectedText(this.#screen.lines.map((it) => lineText(it)), this.#selected);
   }
 
+  /** Paints nothing until it is released: what nobody sees must not count as seen. */
+  hold(held: boolean): void {
+    this.#held = held;
+    if (!held) this.forget();
+  }
+
   close(): void {
     this.#closed = true;
     clearTimeout(this.#timer);
   }
 
   async #frame(): Promise<void> {
+    if (this.#held) return;
     this.#wanted = this.#urgent = false;
     this.#last_at = performance.now();
     if (this.#selected === undefined) this.#screen = this.#parts.draw();

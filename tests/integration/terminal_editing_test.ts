@@ -1,5 +1,6 @@
 /** Writing a message in a real terminal: editor, drafts, pasted text, files and earlier messages. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { delay } from "@std/async";
 import { join } from "@std/path";
 import { tinyPng } from "../support/media.ts";
 import { processesWith, Scenario, until } from "../support/scripted.ts";
@@ -87,6 +88,41 @@ Deno.test({
 });
 
 Deno.test({
+  name: "a question that comes while the editor is open does not count as seen",
+  ignore,
+  async fn() {
+    const { promise: go_on, resolve } = Promise.withResolvers<void>();
+    await using it = await Scenario.begin([
+      {
+        text: ["x"],
+        hang_after: 1,
+        go_on,
+        calls: [{ name: "run_command", args: { command: "rm y" } }],
+      },
+      { text: "done" },
+    ], { start: { approval: "ask" } });
+    const path = program(it, "waits", "echo open; read line");
+    await using terminal = await openChat(it, { env: { VISUAL: path } });
+    await terminal.line("go");
+    await terminal.shows("● working");
+    await terminal.press("C-g");
+    await terminal.shows("open");
+    resolve();
+    await it.event("approval.requested");
+    // Longer than a question on the screen needs to be answered by keys.
+    await delay(2_000);
+    assert(!(await terminal.text()).includes("allow"));
+    const armed = await it.call("tui.get_model", { jsonpath: "$.approvals[*].armed" });
+    assertEquals(armed.matches, [false]);
+    await terminal.press("Enter");
+    await terminal.shows("y allow");
+    await terminal.type("3");
+    await terminal.press("Enter");
+    await terminal.shows(/done[^]*● ready/);
+  },
+});
+
+Deno.test({
   name: "what a terminal leaves unsent is there in the next one and for pages, also after a kill",
   ignore,
   async fn() {
@@ -122,7 +158,7 @@ Deno.test({
   name: "line by line, a line left unsent is there again, and a draft of several lines is kept",
   ignore,
   async fn() {
-    await using it = await Scenario.begin([{ text: "fine" }]);
+    await using it = await Scenario.begin(() => ({ text: "fine" }));
     const kept = async () => (await it.call("draft.get")).text;
     const begin = async () => {
       const terminal = await TmuxTerminal.open(it.place);
@@ -141,11 +177,18 @@ Deno.test({
     await terminal.shows("fine");
     await until(async () => await kept() === "", "it is sent");
     assertEquals(it.client.of("user.message")[0].data.text, "left here, and sent");
+    await terminal.prompted();
+    await terminal.type("left");
+    await terminal.press("C-r");
+    await until(async () => await kept() === "left here, and sent", "the older message");
+    await terminal.press("Enter");
+    await until(() => it.client.of("user.message").length === 2, "it is sent again");
+    await until(async () => await kept() === "", "it is sent");
     await it.call("draft.set", { text: "two\nlines" });
     await using other = await begin();
     await other.prompted();
-    await other.press("C-d");
-    await other.shows(/\$ $/m);
+    await other.line("/quit");
+    await other.shows(/^[$#]$/m);
     assertEquals(await kept(), "two\nlines");
   },
 });

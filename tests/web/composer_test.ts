@@ -236,3 +236,27 @@ Deno.test({
     app.clean("a phone");
   },
 });
+
+Deno.test({
+  name: "a message that begins with ! runs as the person's own command",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([{ text: "Read." }], { start: { approval: "ask" } });
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const { page } = app;
+    const box = page.getByLabel("Message", { exact: true });
+    await box.fill("!echo 'by hand' | tr a-z A-Z");
+    await page.keyboard.press("Enter");
+    const { data } = await it.event("session.tool_completed");
+    assertEquals([data.ok, data.output.trim()], [true, "BY HAND"]);
+    await page.getByRole("log").getByText("BY HAND").first().waitFor();
+    assertEquals(await box.inputValue(), "");
+    await it.event("turn.completed");
+    // With a blank before it, it is a message.
+    await box.fill(" !no command");
+    await page.keyboard.press("Enter");
+    await page.getByRole("log").getByText("Read.").waitFor();
+    assertEquals(it.client.of("session.tool_started").length, 1);
+  },
+});

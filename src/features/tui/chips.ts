@@ -14,6 +14,8 @@ const COUNT = 0x10fffe - FIRST;
 /** Code units of such a character. */
 const CHARACTER = 2;
 const EACH = new RegExp(CHIP, "gu");
+/** Splits text into chips and what is between them. */
+const APART = new RegExp(`(${CHIP})`, "u");
 const UNTYPED = new RegExp(
   `[\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f${CHIPS}]`,
   "gu",
@@ -113,6 +115,29 @@ function amountOf(text: string): string {
 export function withLabels({ chips }: Pick<Input, "chips">, marked: string): string {
   if (Object.keys(chips).length === 0) return marked;
   return marked.replace(EACH, (char) => chips[char] === undefined ? "" : labelOf(chips[char]));
+}
+
+/** A part of the message as it is shown, and where its labels stand in that. */
+export interface ShownPart {
+  text: string;
+  labels: [from: number, to: number][];
+}
+
+/** Returns a part of the message as it is shown. @param clean makes text harmless */
+export function shownPart(
+  { chips }: Pick<Input, "chips">,
+  marked: string,
+  clean: (text: string) => string,
+): ShownPart {
+  const labels: ShownPart["labels"] = [];
+  let text = "";
+  for (const part of marked.split(APART)) {
+    const chip = chips[part];
+    const from = text.length;
+    text += clean(chip === undefined ? plainText(part) : labelOf(chip));
+    if (chip !== undefined) labels.push([from, text.length]);
+  }
+  return { text, labels };
 }
 
 /**

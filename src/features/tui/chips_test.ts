@@ -1,5 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
+import { arrange } from "./arrange.ts";
 import { keysOn, pasteOn, shownText, typed } from "./input_bench.ts";
+import { Layouts } from "./layout.ts";
 import { Tui } from "./tui.ts";
 
 const LINES = Array.from({ length: 9_999 }, (_, n) => `line ${n}`).join("\n");
@@ -93,4 +95,20 @@ Deno.test("chips that can no longer come back are dropped", () => {
   assert(kept.reduce((sum, size) => sum + size, 0) <= 9 * 1024 * 1024);
   keysOn(it, "ctrl-y");
   assert(shownText(it).startsWith("[Pasted text #1: "));
+});
+
+Deno.test("a label is bold, what is typed like one is not, and the cursor stands behind it", () => {
+  const it = typed("");
+  pasteOn(it, LINES);
+  keysOn(it, ...` ${LABEL} x`);
+  for (const cols of [200, 40, 20, 5]) {
+    const { rows, row, col } = arrange(it, { cols, rows: 60 }, new Layouts()).input;
+    const spans = rows.flat();
+    const bold = spans.filter(({ style }) => style === "bold").map(({ text }) => text).join("");
+    assertEquals(bold, LABEL, `${cols}`);
+    const whole = spans.map(({ text }) => text).join("").replaceAll(/[› ]/g, "");
+    assertEquals(whole, `${LABEL}${LABEL}x`.replaceAll(" ", ""));
+    assertEquals(row, rows.length - 1);
+    assert(col <= cols);
+  }
 });

@@ -58,6 +58,8 @@ const MESSAGES = 100;
 const PAGE = 5_000;
 /** Further behind than this, the conversation is loaded instead of every event. */
 const BEHIND_MAX = 2_000;
+/** When a search is repeated that could not look through all sessions yet. */
+const INDEXING_MS = 1_000;
 /** Deltas of a lane that are asked for. */
 const LANE_DELTAS = 1_000;
 
@@ -347,12 +349,24 @@ export class TuiClient {
     const asked = searchQuery(query);
     const { workdir } = model.session;
     const here = { query: asked, who: "person", limit: FOUND_MAX } as const;
+    let pending = 0;
     for (const where of [{ workdir }, {}]) {
-      const { results } = await this.#ask("session.search", { ...here, ...where });
+      const { results, pending_sessions } = await this.#ask("session.search", {
+        ...here,
+        ...where,
+      });
       if (model.search?.query !== query) return;
       this.tui.addFound(results, "workdir" in where);
       this.#events.onChange();
+      pending = pending_sessions;
     }
+    // The first search reads what was said so far.
+    if (pending > 0) setTimeout(() => this.#searchAgain(query), INDEXING_MS);
+  }
+
+  #searchAgain(query: string): void {
+    const asked = this.tui.model.search?.query === query && this.#link !== undefined;
+    if (asked) void this.perform([{ type: "search", query }]);
   }
 
   #complain(effect: Effect, error: unknown): void {

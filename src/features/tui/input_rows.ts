@@ -1,9 +1,9 @@
 /** The message that is being typed, as rows of the screen, and what a click in them means. */
-import { withLabels } from "./chips.ts";
+import { type ShownPart, shownPart } from "./chips.ts";
 import type { Input, InputRows } from "./input_state.ts";
 import type { Model } from "./model.ts";
 import { searchRows } from "./search.ts";
-import { clean, graphemes, line, width, wrap } from "./text.ts";
+import { clean, graphemes, type Line, type Span, width, wrap } from "./text.ts";
 
 const PROMPT = "› ";
 
@@ -12,11 +12,12 @@ export function inputRows({ input, search }: Model, cols: number, height: number
   if (search !== undefined) return searchRows(search, cols, height);
   const prompt = promptOf(cols);
   const indent = width(prompt);
-  const { rows, at, first } = laidOut(input, cols, height);
+  const { rows, begins, labels, at, first } = laidOut(input, cols, height);
   return {
-    rows: rows.slice(first, first + height).map((row, index) =>
-      line(`${first + index === 0 ? prompt : " ".repeat(indent)}${row}`)
-    ),
+    rows: rows.slice(first, first + height).map((row, index) => [
+      { text: first + index === 0 ? prompt : " ".repeat(indent), style: "plain" },
+      ...withBold(row, labels, begins[first + index]),
+    ]),
     row: at.row - first,
     col: Math.min(at.col + indent, cols - 1),
   };
@@ -29,10 +30,10 @@ export function moveToPlace(
   cols: number,
   height: number,
 ): void {
-  const { rows, ends, first, from, to } = laidOut(input, cols, height);
+  const { rows, begins, first, from, to } = laidOut(input, cols, height);
   const row = Math.min(first + place.row, rows.length - 1);
   const col = Math.max(place.col - width(promptOf(cols)), 0);
-  let wanted = row === 0 ? 0 : ends[row - 1];
+  let wanted = begins[row];
   let seen = 0;
   for (const char of graphemes(rows[row])) {
     seen += width(char);
@@ -42,7 +43,7 @@ export function moveToPlace(
   input.cursor = from;
   let shown = 0;
   for (const char of graphemes(input.text.slice(from, to))) {
-    shown += char === "\n" ? 1 : shownPart(input, char).length;
+    shown += char === "\n" ? 1 : shownPart(input, char, clean).text.length;
     if (shown > wanted) break;
     input.cursor += char.length;
   }
@@ -52,8 +53,21 @@ function promptOf(cols: number): string {
   return cols > 10 ? PROMPT : "";
 }
 
-function shownPart(input: Input, text: string): string {
-  return clean(withLabels(input, text));
+/** A row of the message in which labels of chips are bold. @param begin where the row begins */
+function withBold(row: string, labels: ShownPart["labels"], begin: number): Line {
+  const spans: Span[] = [];
+  let at = 0;
+  const upTo = (end: number, style: Span["style"]) => {
+    const text = row.slice(at, Math.max(end, at));
+    at += text.length;
+    if (text !== "") spans.push({ text, style });
+  };
+  for (const [from, to] of labels) {
+    upTo(from - begin, "plain");
+    if (to > begin) upTo(to - begin, "bold");
+  }
+  upTo(row.length, "plain");
+  return spans;
 }
 
 /** Lays out the part around the cursor, however much was pasted. */
@@ -62,14 +76,19 @@ function laidOut(input: Input, cols: number, height: number) {
   const reach = cols * (height + 1);
   const from = Math.max(input.cursor - reach, 0);
   const to = Math.min(input.cursor + reach, input.text.length);
-  const before = shownPart(input, input.text.slice(from, input.cursor));
-  const after = shownPart(input, input.text.slice(input.cursor, to));
+  const { text: before, labels } = shownPart(input, input.text.slice(from, input.cursor), clean);
+  const { text: after, labels: later } = shownPart(
+    input,
+    input.text.slice(input.cursor, to),
+    clean,
+  );
+  for (const [start, end] of later) labels.push([start + before.length, end + before.length]);
   const rows: string[] = [];
-  /** Where each row ends in the shown text, with the line break after it. */
-  const ends: number[] = [];
+  /** Where each row begins in the shown text. */
+  const begins: number[] = [];
   let at = { row: 0, col: 0 };
   let left = before.length;
-  let end = 0;
+  let begun = 0;
   for (const text of (before + after).split("\n")) {
     const wrapped = wrap(text, inner);
     for (const [index, row] of wrapped.entries()) {
@@ -78,19 +97,19 @@ function laidOut(input: Input, cols: number, height: number) {
         at = { row: rows.length, col: width(row.slice(0, left)) };
       }
       left -= row.length;
-      end += row.length;
       rows.push(row);
-      ends.push(is_last ? end + 1 : end);
+      begins.push(begun);
+      begun += row.length;
     }
     left -= 1;
-    end += 1;
+    begun += 1;
   }
   // After a full row the cursor stands on the next.
   if (at.col >= inner && inner > 1) {
     at = { row: at.row + 1, col: 0 };
     rows.splice(at.row, 0, "");
-    ends.splice(at.row, 0, ends[at.row - 1]);
+    begins.splice(at.row, 0, begins[at.row] ?? begun - 1);
   }
   const first = Math.min(Math.max(at.row - height + 1, 0), Math.max(rows.length - height, 0));
-  return { rows, ends, at, first, from, to };
+  return { rows, begins, labels, at, first, from, to };
 }

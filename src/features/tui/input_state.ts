@@ -58,6 +58,13 @@ export interface Input {
   sent: { text: string; marked: string }[];
 }
 
+/** The keys of vi. */
+export interface Vi {
+  mode: "insert" | "normal";
+  /** The count, the operator and what else was typed of a command. */
+  typed: string;
+}
+
 /** Returns an empty message. */
 export function emptyInput(): Input {
   return {
@@ -79,11 +86,4 @@ export interface InputRows {
   /** The cursor's position among them. */
   row: number;
   col: number;
-}
-
-/** Where the keys of vi are. */
-export interface Vi {
-  mode: "insert" | "normal";
-  /** The count, the operator and what else was typed of a command. */
-  typed: string;
 }

@@ -1,5 +1,4 @@
 /** Looking for an earlier message of the person, with Ctrl-R. */
-import type { InputRows } from "./input_state.ts";
 import type { Effect } from "./effect.ts";
 import type { Key } from "./keys.ts";
 import type { FoundMessage, Model, Search } from "./model.ts";
@@ -56,6 +55,7 @@ export function inSearch(model: Model, search: Search, key: Key): Effect[] {
 function ask(search: Search, query: string): Effect[] {
   search.query = query.slice(0, QUERY_MAX).toWellFormed();
   search.waits = true;
+  search.at = 0;
   return [{ type: "search", query: search.query }];
 }
 
@@ -69,10 +69,7 @@ export function searchQuery(typed: string): string {
 
 /** Takes what was found, each message once. @param first whether it is the first for its query */
 export function addFound(search: Search, results: readonly FoundResult[], first: boolean): void {
-  if (first) {
-    search.found = [];
-    search.at = 0;
-  }
+  if (first) search.found = [];
   search.waits = first;
   const shown = new Set(search.found.map(({ text }) => text));
   for (const { session_id, seq, text = "" } of results) {
@@ -81,6 +78,7 @@ export function addFound(search: Search, results: readonly FoundResult[], first:
     shown.add(clean);
     search.found.push({ session_id, seq, text: clean });
   }
+  search.at = Math.min(search.at, Math.max(search.found.length - 1, 0));
 }
 
 const PROMPT = "search: ";
@@ -90,7 +88,7 @@ export function searchRows(
   { query, found, at, waits }: Search,
   cols: number,
   height: number,
-): InputRows {
+): { rows: Line[]; row: number; col: number } {
   const prompt = cols > 30 ? PROMPT : "";
   const typed = tail(query, cols - prompt.length - 1);
   const room = Math.max(height - 1, 0);

@@ -19,6 +19,7 @@ import { undo } from "./input_undo.ts";
 import { addFile, attachPasted, type FoundFile, type MessageFiles } from "./files.ts";
 import type { Pasted } from "./pasted_paths.ts";
 import type { Key } from "./keys.ts";
+import { remember } from "./history.ts";
 import { applyToLanes, laneView, loadBefore } from "./lanes.ts";
 import type { ColourCode } from "./diff_layout.ts";
 import { type LayMarkdown, Layouts } from "./layout.ts";
@@ -119,7 +120,7 @@ export class Tui {
   /** Starts again from the daemon's data; a message being typed and unconfirmed ones stay. */
   load(detail: SessionDetail, { events, seq }: History): void {
     const { model } = this;
-    const { input, outbox, vi, picker, secret, menu, menu_closed } = model;
+    const { input, outbox, vi, history, picker, secret, menu, menu_closed } = model;
     const { home, folded, session: { branch } } = model;
     Object.assign(model, emptyModel(model.session.id), {
       next_entry: model.next_entry,
@@ -152,6 +153,8 @@ export class Tui {
     });
     // Older daemons give none.
     setPlan(model, detail.plan ?? []);
+    // With what was cleared here, which no event tells.
+    for (const text of history) remember(model, text);
     if (model.cut) addEntry(model, "note", "older messages are in the journal");
     this.#transcript = new Transcript(model, this.#named);
     this.#transcript.load(events);
@@ -310,7 +313,8 @@ export class Tui {
   /** Takes the message from an editor. */
   takeEdited(text: string): void {
     const { input } = this.model;
-    if (text !== this.textToEdit()) setMarked(input, markedFrom(input, text));
+    if (text === this.textToEdit()) return;
+    setMarked(input, markedFrom(input, text));
     this.model.focus = "input";
   }
 

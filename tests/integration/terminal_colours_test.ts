@@ -14,7 +14,6 @@ printf '\033[33m10%%\033[0m\r\033[33m99%%\033[0m\n'`;
 
 /** The codes of a look at a text, as tmux tells them. */
 const shownAs = (codes: string, text: string) =>
-  // deno-lint-ignore no-control-regex -- an escape sequence is what is looked for
   new RegExp(`\x1b\\[(?:\\d+;)*${codes}m(?:\x1b\\[49m)?${text}`);
 
 Deno.test({

@@ -2,18 +2,11 @@
 import { clockText } from "../../protocol/clock_text.ts";
 import { MAIN_LANE } from "../../protocol/events.ts";
 import type { SessionEvent } from "../../protocol/events.ts";
+import type { BackgroundItem } from "../../session/session_state.ts";
 import { laneEnded } from "../../session/state_steps.ts";
-import type { LaneView, Model } from "./model.ts";
+import type { CommandView, LaneView, Model } from "./model.ts";
 import { cleanLine, type Line, line, type Span, type Style } from "./text.ts";
 import { secondsText } from "./turn.ts";
-
-/** A command in the background. */
-export interface CommandView {
-  command_id: string;
-  command: string;
-  /** Milliseconds since 1970. */
-  started_at: number;
-}
 
 /** Applies one event to the commands in the background; one that has ended is a note. */
 // fold-ok: the panel of what runs follows commands one by one
@@ -21,8 +14,8 @@ export function applyToCommands(model: Model, event: SessionEvent): void {
   switch (event.type) {
     case "background.started": {
       const { command_id, command } = event.data;
-      const started_at = Date.parse(event.at);
-      model.commands_run.push({ command_id, command: cleanLine(command), started_at });
+      const since = Date.parse(event.at);
+      model.commands_run.push({ command_id, command: cleanLine(command), since });
       break;
     }
     case "background.ended":
@@ -32,6 +25,15 @@ export function applyToCommands(model: Model, event: SessionEvent): void {
       dropCommands(model, () => false);
       break;
   }
+}
+
+/** Takes the commands that run, also those that started before the known events. */
+export function setCommands(model: Model, commands: readonly BackgroundItem[]): void {
+  model.commands_run = commands.map(({ command_id, command, started_at }) => ({
+    command_id,
+    command: cleanLine(command),
+    since: Date.parse(started_at),
+  }));
 }
 
 function dropCommands(model: Model, kept: (command: CommandView) => boolean): void {
@@ -108,7 +110,7 @@ export function workLines(model: Model, height: number): Line[] {
       before,
       { text: "● ", style: "success" },
       { text: command.command, style: here ? "bold" : "plain" },
-      { text: `  ${sinceText(model, command.started_at)} in the background`, style: "dim" },
+      { text: `  ${sinceText(model, command.since)} in the background`, style: "dim" },
     ];
   });
 }

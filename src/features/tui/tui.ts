@@ -19,7 +19,7 @@ import { emptyModel, type Model } from "./model.ts";
 import { outline } from "./outline.ts";
 import type { Effect } from "./effect.ts";
 import { press, showLane } from "./keymap.ts";
-import { applyToCommands } from "./panels.ts";
+import { applyToCommands, setCommands } from "./panels.ts";
 import { render, type Screen, showsQuestion } from "./render.ts";
 import { applyToSession } from "./session_events.ts";
 import { clean, cleanLine, lineText } from "./text.ts";
@@ -28,22 +28,24 @@ import { applyToTurn, works } from "./turn.ts";
 import { setPlan, Transcript } from "./transcript.ts";
 
 /** The shown part of session.get. */
-export type SessionDetail = Pick<
-  Result<"session.get">,
-  | "workdir"
-  | "model"
-  | "approval"
-  | "effort"
-  | "state"
-  | "activity"
-  | "cost_usd"
-  | "context"
-  | "plan"
-  | "last_seq"
-  | "lanes"
-  | "parked_until"
-  | "pending_approvals"
->;
+export type SessionDetail =
+  & Pick<
+    Result<"session.get">,
+    | "workdir"
+    | "model"
+    | "approval"
+    | "effort"
+    | "state"
+    | "activity"
+    | "cost_usd"
+    | "context"
+    | "plan"
+    | "last_seq"
+    | "lanes"
+    | "parked_until"
+    | "pending_approvals"
+  >
+  & /** Older daemons give none. */ Partial<Pick<Result<"session.get">, "background">>;
 
 /** The result of session.history. */
 export interface History {
@@ -133,6 +135,7 @@ export class Tui {
       applyToTurn(model, event);
     }
     if (!model.session.turn) model.turn = undefined;
+    if (detail.background !== undefined) setCommands(model, detail.background);
     for (const { text, client_message_id } of model.outbox) {
       addEntry(model, "user", clean(text), { client_message_id });
     }

@@ -10,7 +10,8 @@ const ignore = !can_run_svc || !has_tmux;
 /** Output that would take the terminal over, hide text, and some that is only coloured. */
 const HOSTILE = String.raw`printf '\033]0;owned\007\033]52;c;aGk=\007\033[2J\033[1;1H'
 printf '\033[8mconcealed\033[0m \033[30;40msame\033[0m \033[31mred\033[0m \033[1;32mgood\033[0m\n'
-printf '\033[33m10%%\033[0m\r\033[33m99%%\033[0m\n'`;
+printf '\033[33m10%%\033[0m\r\033[33m99%%\033[0m\n'
+until [ -e go ]; do sleep 0.05; done`;
 
 /** The codes of a look at a text, as tmux tells them. */
 const shownAs = (codes: string, text: string) =>
@@ -33,9 +34,9 @@ Deno.test({
       await terminal.shows("● ready");
       return terminal;
     };
-    const coloured = async (terminal: TmuxTerminal) => {
+    const coloured = async (terminal: TmuxTerminal, above = "› go") => {
       const screen = await terminal.shows(/concealed same red good\n\s*99%/);
-      assertStringIncludes(screen, "› go");
+      assertStringIncludes(screen, above);
       const styled = await terminal.styled();
       assert(shownAs("31", "red").test(styled), JSON.stringify(styled));
       assert(shownAs("32", "good").test(styled), JSON.stringify(styled));
@@ -43,6 +44,13 @@ Deno.test({
     {
       await using terminal = await open();
       await terminal.line("go");
+      // In its lane while it runs, also what came before there was one.
+      await terminal.shows(/2 ● run printf/);
+      await terminal.type("2");
+      await terminal.shows("── Esc goes back · lane running");
+      await coloured(terminal, "");
+      await terminal.press("Escape");
+      Deno.writeTextFileSync(join(it.workdir, "go"), "");
       await terminal.shows(/Done\.[^]*● ready/);
       await coloured(terminal);
       await terminal.press("C-d");

@@ -100,7 +100,7 @@ Deno.test("a long label leaves room for the seconds and the last line of output"
   at(2, "lane.delta", { lane_id: "lane_2", delta_seq: 1, content_block });
   tui.tick(14_000);
   const text = lines().join("\n");
-  assert(/^ 2 ○ run make all .*…  12 s  compiling b$/m.test(text), text);
+  assert(/^ 2 ○ run make all .*… {2}12 s {2}compiling b$/m.test(text), text);
   assert(/^── . 14 s · runs run make .*… · 70 tokens ─/m.test(text), text);
 });
 

@@ -29,9 +29,13 @@ export const answerSchema = () =>
     request_id: z.string(),
     result: z.unknown().optional(),
     error: z.object({
-      code: z.enum(["validation", "not_found", "not_implemented", "internal"]).catch(
+      code: z.enum([
+        "validation",
+        "not_found",
+        "not_implemented",
+        "permission_denied",
         "internal",
-      ),
+      ]).catch("internal"),
       message: z.string(),
       hint: z.string().optional(),
     }).optional(),

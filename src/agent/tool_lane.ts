@@ -9,6 +9,8 @@ import type { Tool } from "./tool.ts";
 const LANE_AFTER_MS = 2_000;
 /** The most earlier output in the lane's first delta, in characters. */
 const EARLY_KEPT = 16 * 1024;
+/** The most pieces of it that keep their colours. */
+const EARLY_PIECES = 40;
 
 export interface ToolLane {
   /** Fires when the turn or the lane is stopped, and some time after the turn should stop. */
@@ -31,6 +33,8 @@ export function watchLane(
 ): ToolLane {
   const started_at = new Date().toISOString();
   let early = "";
+  /** The same as it came, if it has colours: text that is put together has none. */
+  let coloured: Parameters<OnOutput>[] | undefined = [];
   let lane_id: string | undefined;
   let opened = Promise.resolve();
   let forget = () => {};
@@ -58,8 +62,11 @@ export function watchLane(
     await session.lanes.move(id, "running", "the call is taking long", "tool_running");
     forget = session.lanes.onKilled(id, () => killed.abort(new Error("its lane was stopped")));
     lane_id = id;
-    if (early !== "") session.emitLaneText(id, early);
+    if (coloured?.some(([, , looks]) => looks !== undefined)) {
+      for (const piece of coloured) session.emitLaneText(id, ...piece);
+    } else if (early !== "") session.emitLaneText(id, early);
     early = "";
+    coloured = undefined;
   };
   const timer = waits ? undefined : setTimeout(() => {
     // If the session ends meanwhile, it refuses the lane; the call's own end reports that.
@@ -72,7 +79,11 @@ export function watchLane(
     },
     output(text, redraws, looks) {
       if (lane_id !== undefined) session.emitLaneText(lane_id, text, redraws, looks);
-      else early = redrawn(early, text, redraws).slice(-EARLY_KEPT);
+      else {
+        early = redrawn(early, text, redraws).slice(-EARLY_KEPT);
+        coloured?.push([text, redraws, looks]);
+        if (coloured && coloured.length > EARLY_PIECES) coloured = undefined;
+      }
     },
     async end(status) {
       clearTimeout(timer);

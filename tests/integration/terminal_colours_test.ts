@@ -10,11 +10,11 @@ const ignore = !can_run_svc || !has_tmux;
 /** Output that would take the terminal over, hide text, and some that is only coloured. */
 const HOSTILE = String.raw`printf '\033]0;owned\007\033]52;c;aGk=\007\033[2J\033[1;1H'
 printf '\033[8mconcealed\033[0m \033[30;40msame\033[0m \033[31mred\033[0m \033[1;32mgood\033[0m\n'
-printf '\033[33m10%%\033[0m\r\033[33m99%%\033[0m\n'`;
+printf '\033[33m10%%\033[0m\r\033[33m99%%\033[0m\n'
+until [ -e go ]; do sleep 0.05; done`;
 
 /** The codes of a look at a text, as tmux tells them. */
 const shownAs = (codes: string, text: string) =>
-  // deno-lint-ignore no-control-regex -- an escape sequence is what is looked for
   new RegExp(`\x1b\\[(?:\\d+;)*${codes}m(?:\x1b\\[49m)?${text}`);
 
 Deno.test({
@@ -34,9 +34,9 @@ Deno.test({
       await terminal.shows("● ready");
       return terminal;
     };
-    const coloured = async (terminal: TmuxTerminal) => {
+    const coloured = async (terminal: TmuxTerminal, above = "› go") => {
       const screen = await terminal.shows(/concealed same red good\n\s*99%/);
-      assertStringIncludes(screen, "› go");
+      assertStringIncludes(screen, above);
       const styled = await terminal.styled();
       assert(shownAs("31", "red").test(styled), JSON.stringify(styled));
       assert(shownAs("32", "good").test(styled), JSON.stringify(styled));
@@ -44,12 +44,19 @@ Deno.test({
     {
       await using terminal = await open();
       await terminal.line("go");
+      // In its lane while it runs, also what came before there was one.
+      await terminal.shows(/2 ● run printf/);
+      await terminal.type("2");
+      await terminal.shows("── Esc goes back · lane running");
+      await coloured(terminal, "");
+      await terminal.press("Escape");
+      Deno.writeTextFileSync(join(it.workdir, "go"), "");
       await terminal.shows(/Done\.[^]*● ready/);
       await coloured(terminal);
       await terminal.press("C-d");
       await terminal.shows("The session continues");
     }
-    const said = JSON.stringify(it.asked.at(-1));
+    const said = JSON.stringify(it.asked.at(-1)!.filter(({ role }) => role === "tool"));
     assertStringIncludes(said, "concealed same red good");
     // deno-lint-ignore no-control-regex -- it is what must not be there
     assert(!/\x1b|u001b|\[31m/.test(said), said);
@@ -69,7 +76,9 @@ Deno.test({
       await coloured(terminal);
     }
     const written = Deno.readTextFileSync(bytes);
-    for (const part of ["]0;owned", "]52;", "\x1b[8m", "\x1b[30"]) assert(!written.includes(part));
+    for (const part of ["\x1b]0;owned", "\x1b]52;", "\x1b[8m", "\x1b[30"]) {
+      assert(!written.includes(part));
+    }
   },
 });
 

@@ -3,11 +3,13 @@
  * without a terminal, which is released when it is idle.
  */
 import { deadline } from "@std/async";
-import { type SvcCode, SvcError } from "../../protocol/errors.ts";
+import type * as z from "zod";
+import { SvcError } from "../../protocol/errors.ts";
 import { type Caller, pushChannel } from "../../verbs/define.ts";
 import { DEFAULT_SIZE, type Size } from "./arrange.ts";
 import { type Link, TuiClient } from "./client.ts";
 import { answerRequest, type TuiRequest } from "./requests.ts";
+import type { answerSchema } from "./schemas.ts";
 import { Tui } from "./tui.ts";
 
 /** A request on its way to a terminal. */
@@ -35,13 +37,6 @@ interface Headless {
 const IDLE_MS = 5 * 60_000;
 /** Maximum number of instances; the longest idle one is released first. */
 const HEADLESS_MAX = 32;
-/** What a terminal answers to a request. */
-interface TerminalAnswer {
-  request_id: string;
-  result?: unknown;
-  error?: { code: SvcCode; message: string; hint?: string };
-}
-
 /** A terminal answers within this time, unless it is suspended. */
 const ANSWER_MS = 5_000;
 /** The answer of a terminal that was closed. */
@@ -86,7 +81,7 @@ export class TuiHost {
   }
 
   /** Takes a terminal's answer. @throws {SvcError} not_found if no request waits for it. */
-  answer({ request_id, result, error }: TerminalAnswer): void {
+  answer({ request_id, result, error }: z.output<ReturnType<typeof answerSchema>>): void {
     for (const terminal of [...this.#terminals.values()].flat()) {
       const waiting = terminal.pending.get(request_id);
       if (waiting === undefined) continue;

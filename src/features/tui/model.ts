@@ -19,9 +19,7 @@ import { emptyInput, type Input, type Vi } from "./input_state.ts";
 import type { Picker, Secret } from "./picker.ts";
 import type { FileChange } from "../../base/edits/changes.ts";
 import type { DiffLine } from "../../session/diff_rows.ts";
-import type { CommandView } from "./panels.ts";
 import type { Style } from "./text.ts";
-import type { TurnView } from "./turn.ts";
 
 /** One thing in the transcript. Its text is clean (`text.ts`). */
 export interface Entry {
@@ -80,6 +78,25 @@ export interface LaneView {
   from_delta: number;
   /** Lines at the end of earlier output that were drawn again since. */
   redrawn_before: number;
+}
+
+/** A command in the background. */
+export interface CommandView {
+  command_id: string;
+  command: string;
+  /** Milliseconds since 1970. */
+  since: number;
+}
+
+/** The running turn; times are milliseconds since 1970. */
+export interface TurnView {
+  began_at: number;
+  /** How long it has waited for the person, or for the end of a limit. */
+  waited_ms: number;
+  /** Since when it waits. */
+  waits_from?: number;
+  /** Tokens that its models have written. */
+  tokens: number;
 }
 
 export interface ApprovalView {

@@ -2,18 +2,11 @@
 import { clockText } from "../../protocol/clock_text.ts";
 import { MAIN_LANE } from "../../protocol/events.ts";
 import type { SessionEvent } from "../../protocol/events.ts";
+import type { BackgroundItem } from "../../session/session_state.ts";
 import { laneEnded } from "../../session/state_steps.ts";
-import type { LaneView, Model } from "./model.ts";
-import { cleanLine, type Line, line, type Span, type Style } from "./text.ts";
+import type { CommandView, LaneView, Model } from "./model.ts";
+import { cleanLine, cut, type Line, line, type Span, type Style, width } from "./text.ts";
 import { secondsText } from "./turn.ts";
-
-/** A command in the background. */
-export interface CommandView {
-  command_id: string;
-  command: string;
-  /** Milliseconds since 1970. */
-  started_at: number;
-}
 
 /** Applies one event to the commands in the background; one that has ended is a note. */
 // fold-ok: the panel of what runs follows commands one by one
@@ -21,8 +14,8 @@ export function applyToCommands(model: Model, event: SessionEvent): void {
   switch (event.type) {
     case "background.started": {
       const { command_id, command } = event.data;
-      const started_at = Date.parse(event.at);
-      model.commands_run.push({ command_id, command: cleanLine(command), started_at });
+      const since = Date.parse(event.at);
+      model.commands_run.push({ command_id, command: cleanLine(command), since });
       break;
     }
     case "background.ended":
@@ -32,6 +25,15 @@ export function applyToCommands(model: Model, event: SessionEvent): void {
       dropCommands(model, () => false);
       break;
   }
+}
+
+/** Takes the commands that run, also those that started before the known events. */
+export function setCommands(model: Model, commands: readonly BackgroundItem[]): void {
+  model.commands_run = commands.map(({ command_id, command, started_at }) => ({
+    command_id,
+    command: cleanLine(command),
+    since: Date.parse(started_at),
+  }));
 }
 
 function dropCommands(model: Model, kept: (command: CommandView) => boolean): void {
@@ -90,7 +92,7 @@ const MARKS: Record<LaneView["status"], [string, Style]> = {
 };
 
 /** What runs beside the turn, a row each, or all in one. */
-export function workLines(model: Model, height: number): Line[] {
+export function workLines(model: Model, height: number, cols: number): Line[] {
   if (height === 0) return [];
   if (isFolded(model)) return [foldedWork(model)];
   const ids = workIds(model);
@@ -102,25 +104,44 @@ export function workLines(model: Model, height: number): Line[] {
       style: here ? "bold" : "dim",
     };
     const lane = model.lanes.find(({ lane_id }) => lane_id === id);
-    if (lane !== undefined) return [before, ...laneSpans(model, lane, here)];
+    if (lane !== undefined) return [before, ...laneSpans(model, lane, { here, cols })];
     const command = model.commands_run.find(({ command_id }) => command_id === id)!;
+    const since = `  ${sinceText(model, command.since)} in the background`;
     return [
       before,
       { text: "● ", style: "success" },
-      { text: command.command, style: here ? "bold" : "plain" },
-      { text: `  ${sinceText(model, command.started_at)} in the background`, style: "dim" },
+      { text: labelText(command.command, since, cols), style: here ? "bold" : "plain" },
+      { text: since, style: "dim" },
     ];
   });
 }
 
-function laneSpans(model: Model, lane: LaneView, here: boolean): Span[] {
+/** A label, cut where what comes after it would have less than a part of the row. */
+function labelText(label: string, after: string, cols: number): string {
+  const room = cols - MARGIN_COLS - Math.min(width(after), Math.floor(cols * AFTER_PART));
+  return cut(label, Math.max(room, LABEL_MIN));
+}
+
+/** Columns before a label. */
+const MARGIN_COLS = 5;
+/** The part of a row that may stand behind a label. */
+const AFTER_PART = 0.4;
+const LABEL_MIN = 8;
+
+function laneSpans(
+  model: Model,
+  lane: LaneView,
+  { here, cols }: { here: boolean; cols: number },
+): Span[] {
   const [mark, style] = MARKS[lane.status];
   const said = laneEnded(lane) ? lane.status : lastLine(lane);
   const took = lane.kind === "main" ? "" : laneTime(model, lane);
+  const after = [took, said].filter(Boolean).map((it) => `  ${it}`).join("");
+  const label = labelText(`${lane.label}${lane.pinned ? " (pinned)" : ""}`, after, cols);
   return [
     { text: `${mark} `, style },
-    { text: `${lane.label}${lane.pinned ? " (pinned)" : ""}`, style: here ? "bold" : "plain" },
-    { text: [took, said].filter(Boolean).map((it) => `  ${it}`).join(""), style: "dim" },
+    { text: label, style: here ? "bold" : "plain" },
+    { text: after, style: "dim" },
   ];
 }
 

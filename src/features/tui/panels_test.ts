@@ -84,6 +84,27 @@ Deno.test("panels show the plan and what runs, with seconds and the last line of
   ) assert(text.includes(row), text);
 });
 
+Deno.test("a long label leaves room for the seconds and the last line of output", () => {
+  const { at, tui, lines } = session(60);
+  const label = `run ${"make all ".repeat(20)}`;
+  at(0, "turn.started", { turn_id: "t", model: "m" });
+  at(1, "session.tool_started", {
+    ...READ,
+    tool: "run_command",
+    call_id: "c",
+    args: { command: label },
+  });
+  at(1, "cost.tick", { usd_delta: 0, tokens_in: 9, tokens_out: 70, tokens_cached: 0 });
+  const started_at = new Date(2_000).toISOString();
+  at(2, "lane.created", { lane_id: "lane_2", kind: "tool", label, started_at });
+  const content_block = { type: "text", text: "compiling b\n" };
+  at(2, "lane.delta", { lane_id: "lane_2", delta_seq: 1, content_block });
+  tui.tick(14_000);
+  const text = lines().join("\n");
+  assert(/^ 2 ○ run make all .*… {2}12 s {2}compiling b$/m.test(text), text);
+  assert(/^── . 14 s · runs run make .*… · 70 tokens ─/m.test(text), text);
+});
+
 Deno.test("a key folds the panels to a line each, and unfolds them", () => {
   for (const cols of [80, 20]) {
     const { lines, press } = busy(cols);

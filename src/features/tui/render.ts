@@ -42,7 +42,7 @@ export function render(model: Model, size: Size, layouts: Layouts, moves = false
     ...ruleLines(model, window, parts, moves),
     ...planLines(model, parts.plan),
     ...approvalLines(model, parts),
-    ...workLines(model, parts.lanes),
+    ...workLines(model, parts.lanes, size.cols),
     ...menuRows(model, size.cols, parts.menu),
   ];
   const { input } = parts;
@@ -94,7 +94,7 @@ function ruleLines(
 ): Line[] {
   if (rule === 0) return [];
   const more = window.at_end ? "" : "more below · End";
-  const happens = turnText(model, moves);
+  const happens = turnText(model, moves, size.cols);
   return [heading([more, happens].filter(Boolean).join(" · "), size.cols)];
 }
 

@@ -22,3 +22,21 @@ export const snapshotSchema = () =>
     focus: focus(),
     seq: z.int().describe("The last event that the screen includes"),
   });
+
+/** What an attached terminal answers to a request. */
+export const answerSchema = () =>
+  z.object({
+    request_id: z.string(),
+    result: z.unknown().optional(),
+    error: z.object({
+      code: z.enum([
+        "validation",
+        "not_found",
+        "not_implemented",
+        "permission_denied",
+        "internal",
+      ]).catch("internal"),
+      message: z.string(),
+      hint: z.string().optional(),
+    }).optional(),
+  });

@@ -3,7 +3,7 @@ import { clockText } from "../../protocol/clock_text.ts";
 import { contextText } from "../../protocol/compacted_text.ts";
 import type { Model } from "./model.ts";
 import { doing, secondsText, workedMs } from "./turn.ts";
-import { type Line, type Span, type Style, width } from "./text.ts";
+import { cut, type Line, type Span, type Style, width } from "./text.ts";
 
 /** What the session does, in a word or two. */
 export function activity(model: Model): { text: string; style: Style } {
@@ -36,13 +36,21 @@ const SPINNER = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", 
 /** From one frame to the next. */
 export const SPIN_MS = 500;
 
+/** Columns around the text of a heading. */
+const HEADING_COLS = 6;
+/** What a turn does is cut to no less than this. */
+const DOING_MIN = 8;
+
 /** What the turn does, for how long, and the tokens of its models; empty at rest. */
-export function turnText(model: Model, moves: boolean): string {
+export function turnText(model: Model, moves: boolean, cols: number): string {
   const { session, turn, now } = model;
   if (!session.turn || turn === undefined || session.parked_until !== undefined) return "";
   const mark = moves ? SPINNER[Math.floor(now / SPIN_MS) % SPINNER.length] : "•";
   const tokens = turn.tokens > 0 ? [`${shortCount(turn.tokens)} tokens`] : [];
-  return [`${mark} ${secondsText(workedMs(model))}`, doing(model), ...tokens].join(" · ");
+  const time = `${mark} ${secondsText(workedMs(model))}`;
+  // A long command must not hide what comes after it.
+  const room = cols - width([time, "", ...tokens].join(" · ")) - HEADING_COLS;
+  return [time, cut(doing(model), Math.max(room, DOING_MIN)), ...tokens].join(" · ");
 }
 
 /** One line: what happens, what the keys do, and the session, as far as it fits. */

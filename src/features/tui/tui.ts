@@ -31,7 +31,7 @@ import { previewEffects } from "./picker_keys.ts";
 import { outline } from "./outline.ts";
 import type { Effect } from "./effect.ts";
 import { press, showLane } from "./keymap.ts";
-import { applyToCommands } from "./panels.ts";
+import { applyToCommands, setCommands } from "./panels.ts";
 import { render, type Screen, showsQuestion } from "./render.ts";
 import { addFound, type FoundResult } from "./search.ts";
 import { applyToSession } from "./session_events.ts";
@@ -42,23 +42,25 @@ import { useVi } from "./vi.ts";
 import { setPlan, Transcript } from "./transcript.ts";
 
 /** The shown part of session.get. */
-export type SessionDetail = Pick<
-  Result<"session.get">,
-  | "title"
-  | "workdir"
-  | "model"
-  | "approval"
-  | "effort"
-  | "state"
-  | "activity"
-  | "cost_usd"
-  | "context"
-  | "plan"
-  | "last_seq"
-  | "lanes"
-  | "parked_until"
-  | "pending_approvals"
->;
+export type SessionDetail =
+  & Pick<
+    Result<"session.get">,
+    | "title"
+    | "workdir"
+    | "model"
+    | "approval"
+    | "effort"
+    | "state"
+    | "activity"
+    | "cost_usd"
+    | "context"
+    | "plan"
+    | "last_seq"
+    | "lanes"
+    | "parked_until"
+    | "pending_approvals"
+  >
+  & /** Older daemons give none. */ Partial<Pick<Result<"session.get">, "background">>;
 
 /** The result of session.history. */
 export interface History {
@@ -163,6 +165,7 @@ export class Tui {
       applyToTurn(model, event);
     }
     if (!model.session.turn) model.turn = undefined;
+    if (detail.background !== undefined) setCommands(model, detail.background);
     for (const { text, client_message_id } of model.outbox) {
       addEntry(model, "user", clean(text), { client_message_id });
     }

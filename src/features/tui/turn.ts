@@ -4,17 +4,6 @@ import type { SessionEvent } from "../../protocol/events.ts";
 import { reads, readsText } from "./call_words.ts";
 import type { Entry, Model } from "./model.ts";
 
-/** Plain data; times are milliseconds since 1970. */
-export interface TurnView {
-  began_at: number;
-  /** How long it has waited for the person, or for the end of a limit. */
-  waited_ms: number;
-  /** Since when it waits. */
-  waits_from?: number;
-  /** Tokens that its models have written. */
-  tokens: number;
-}
-
 /** Applies one event to the running turn. The pending questions are as after it. */
 // fold-ok: the clock of the turn, which only terminals show
 export function applyToTurn(model: Model, event: SessionEvent): void {

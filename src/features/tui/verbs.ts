@@ -2,7 +2,7 @@ import * as z from "zod";
 import { mayBeModel, verbsOf } from "../../verbs/define.ts";
 import { session_id } from "../../verbs/session_id.ts";
 import type { TuiServices } from "./open.ts";
-import { focus, snapshotSchema } from "./schemas.ts";
+import { answerSchema, focus, snapshotSchema } from "./schemas.ts";
 
 const defineVerb = verbsOf<TuiServices>();
 
@@ -104,24 +104,7 @@ export const tuiVerbs = [
     summary: "Answers a request that was sent to an attached terminal.",
     access: "write",
     internal: true,
-    input: () =>
-      z.object({
-        request_id: z.string(),
-        result: z.unknown().optional(),
-        error: z.object({
-          code: z.enum([
-            "validation",
-            "not_found",
-            "not_implemented",
-            "permission_denied",
-            "internal",
-          ]).catch(
-            "internal",
-          ),
-          message: z.string(),
-          hint: z.string().optional(),
-        }).optional(),
-      }),
+    input: answerSchema,
     output: () => z.object({}),
     async handle({ services }, answer) {
       (await services.tui()).answer(answer);

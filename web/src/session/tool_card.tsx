@@ -1,6 +1,8 @@
 import { Fragment } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { Code } from "../highlight/code.tsx";
+import { partsByRuns } from "../../../src/base/looks.ts";
+import type { Token } from "../../../src/base/highlight/tokens.ts";
+import { Code, Coloured } from "../highlight/code.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { Path } from "../ui/path.tsx";
 import { useLoaded } from "../ui/use_loaded.ts";
@@ -135,6 +137,23 @@ export function Json({ args }: { args: unknown }) {
   return json === "{}" ? null : <pre class="tool-command"><code>{json}</code></pre>;
 }
 
+/** The tones of highlighted code that have the colours of terminals, by the numbers of those. */
+const TONES = [
+  undefined,
+  "deletion",
+  "addition",
+  "number",
+  "title",
+  "keyword",
+  "type",
+  "comment",
+] as const;
+
+/** Output with the colours that its command printed. */
+function lookedTokens(text: string, looks: readonly number[]): Token[] {
+  return partsByRuns(text, looks).map(({ text, look }) => ({ text, tone: TONES[look % 8] }));
+}
+
 interface OutputProps {
   tool: string;
   args: unknown;
@@ -149,7 +168,9 @@ function Output({ tool, args, outcome, live }: OutputProps) {
   return (
     <>
       <pre class="tool-output" tabIndex={0} role="group" aria-label={`Output of ${tool}`}>
-        <Code code={text} language={outcome?.ok ? fileLanguage(tool, args) : undefined} />
+        {outcome?.looks === undefined
+          ? <Code code={text} language={outcome?.ok ? fileLanguage(tool, args) : undefined} />
+          : <Coloured tokens={lookedTokens(text, outcome.looks)} />}
       </pre>
       {outcome?.truncated && <p class="tool-none">Part of the output was left out</p>}
     </>

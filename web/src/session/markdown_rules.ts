@@ -18,6 +18,8 @@ export interface FormulaToken {
   block: boolean;
 }
 
+/** The end of a block of code whose fence is closed. */
+export const FENCE_END = /\n {0,3}(`{3,}|~{3,})\s*$/;
 /** A longer one is text, in characters. */
 const TEX_MAX = 5_000;
 /** Characters in which a formula ends, with all that stands around it. */

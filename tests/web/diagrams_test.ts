@@ -189,7 +189,7 @@ Deno.test({
     await using it = await Scenario.begin(large.map((code) => ({ text: fenced(code) })));
     await using browser = await shared.profile();
     const app = await AppPage.open(browser, it.daemon);
-    for (const code of large) {
+    for (const _ of large) {
       await it.turn("go");
       await app.go(`/sessions/${it.session_id}`);
       const figure = app.page.locator("figure.diagram").last();

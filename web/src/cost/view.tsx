@@ -129,7 +129,7 @@ function Totals({ total }: { total: Breakdown["total"] }) {
   const figures = [
     ["Cost", costText({ cost_usd: total.usd, unpriced: total.unpriced })],
     ["Tokens in", count(total.tokens_in)],
-    ["cached", count(total.tokens_cached)],
+    ["Cached", count(total.tokens_cached)],
     ["Tokens out", count(total.tokens_out)],
   ];
   return (

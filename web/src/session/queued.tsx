@@ -69,7 +69,7 @@ export function QueuedList({ store, input }: QueuedProps) {
           <li key={key}>
             <span class="queued-text clip" dir="auto">
               {text.slice(0, SHOWN_MAX)}
-              {attachments.map(({ name }) => <span class="queued-file">{name}</span>)}
+              {attachments.map(({ name }) => <span key={name} class="queued-file">{name}</span>)}
             </span>
             {!paused && (
               <Button tone="quiet" icon="send" onClick={() => steer(message_id)}>

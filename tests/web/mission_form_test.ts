@@ -257,7 +257,7 @@ Deno.test({
     const steps = [
       { step: "<img src=x onerror=alert(1)>\u202egnp", state: "pending" },
       { step: "../../etc/passwd: [x](javascript:alert(1))", state: "pending" },
-      { step: `__proto__ ${"long ".repeat(300)}`, state: "pending" },
+      { step: `__proto__ ${"long ".repeat(30)}`, state: "pending" },
       { step: "- *a\n- &a [*a, *a]", state: "doing" },
     ];
     await using it = await Scenario.begin([

@@ -151,7 +151,7 @@ Deno.test({
     const nodes = Array.from({ length: 10_000 }, (_, n) => `  N${n} --> N${n + 1}`).join("\n");
     await using it = await Scenario.begin([
       { text: fenced("graph TD\n  A --> --> B[") },
-      { text: fenced(`graph TD\n${nodes}`) },
+      { text: [fenced(`graph TD\n${nodes}`)] },
       { text: fenced("no diagram at all") },
     ]);
     await using browser = await shared.profile();
@@ -186,7 +186,7 @@ Deno.test({
       `sequenceDiagram\n${many(147, (n) => `  A${n % 20}->>A${n % 19}: ${n}`)}`,
       `stateDiagram-v2\n${many(147, (n) => `  s${n % 40} --> s${n % 37}`)}`,
     ];
-    await using it = await Scenario.begin(large.map((code) => ({ text: fenced(code) })));
+    await using it = await Scenario.begin(large.map((code) => ({ text: [fenced(code)] })));
     await using browser = await shared.profile();
     const app = await AppPage.open(browser, it.daemon);
     for (const _ of large) {

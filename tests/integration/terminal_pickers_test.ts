@@ -218,7 +218,8 @@ Deno.test({
 });
 
 Deno.test({
-  name: "the next chat leaves the mouse to the terminal, and nothing moves, where a person wants that",
+  name:
+    "the next chat leaves the mouse to the terminal, and nothing moves, where a person wants that",
   ignore,
   async fn() {
     const slow = Array.from({ length: 80 }, (_, n) => `word${n} `);

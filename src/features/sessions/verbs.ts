@@ -250,9 +250,8 @@ export const sessionVerbs = [
           ),
         attachments: z.array(attachedSchema()).optional()
           .describe("PNG, JPEG, GIF and WebP images and PDF documents for the model"),
-        run: z.boolean().default(false).describe(
-          "Only for persons: text is a shell command, which runs in the sandbox without a model",
-        ),
+        run: z.boolean().default(false)
+          .describe("Only for persons: run text as a shell command in the sandbox"),
         max_steps: z.int().positive().optional().describe("Model calls of the turn it starts"),
         max_usd: z.number().positive().optional().describe("Cost of that turn"),
       }),

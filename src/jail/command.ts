@@ -51,7 +51,8 @@ export async function runCommand(options: CommandOptions): Promise<CommandResult
       ...limits,
       onOutput: (chunk) => kept.push(chunk),
     });
-    return { ...end, output: kept.text(), truncated: kept.truncated, looks: kept.runs };
+    const { runs: looks } = kept;
+    return { ...end, output: kept.text(), truncated: kept.truncated, ...looks && { looks } };
   } catch (error) {
     throw options.signal.aborted ? new CommandAborted(options.signal.reason, kept.text()) : error;
   } finally {

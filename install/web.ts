@@ -6,14 +6,17 @@
  *
  * With --if-stale it does nothing when no source has changed since the last build.
  */
+import mermaid from "@mermaid-js/tiny/dist/mermaid.tiny.js" with { type: "text" };
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import { dirname, fromFileUrl, join } from "@std/path";
 import { parseArgs } from "@std/cli/parse-args";
+import { minify } from "terser";
 import {
   type Asset,
   type Coding,
   CODINGS,
   CONTENT_SECURITY_POLICY,
+  framePolicy,
   type Manifest,
 } from "../src/doors/app.ts";
 
@@ -26,6 +29,7 @@ const MANIFEST = join(WEB_DIST, "manifest.json");
 
 /** What the build is made from. */
 const SOURCES = ["web/src", "web/styles", "web/icons", "web/index.html", "web/offline.html"]
+  .concat("web/diagram.html")
   .concat("web/manifest.webmanifest", "web/deno.json", "deno.json")
   .concat("install/web.ts", "src/doors/app.ts", "src/session/state.ts", "src/protocol/events.ts")
   .concat("src/session/question.ts", "src/base/visible.ts")
@@ -92,8 +96,22 @@ async function bundle(outdir: string, ...args: string[]): Promise<void> {
   if (!success) throw new Error(new TextDecoder().decode(stderr));
 }
 
+/** Makes a module or a script smaller than the bundler does. */
+async function smaller(text: string, module: boolean): Promise<string> {
+  const { code } = await minify(text, {
+    module,
+    ecma: 2020,
+    compress: { ecma: 2020, passes: 2 },
+  });
+  return code!;
+}
+
+async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+}
+
 async function hashOf(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
-  return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex().slice(0, 16);
+  return (await sha256(bytes)).toHex().slice(0, 16);
 }
 
 type FileContent = string | Uint8Array<ArrayBuffer>;
@@ -115,7 +133,12 @@ class Build {
   readonly manifest: Manifest = {};
 
   /** Adds a file under its own path. @returns its path. */
-  async add(path: string, content: FileContent, immutable: boolean): Promise<string> {
+  async add(
+    path: string,
+    content: FileContent,
+    immutable: boolean,
+    policy?: string,
+  ): Promise<string> {
     const bytes = bytesOf(content);
     const hash = await hashOf(bytes);
     const type = TYPES[path.split(".").at(-1)!] ?? TYPES.html;
@@ -124,7 +147,7 @@ class Build {
       await write(join(WEB_DIST, hash + CODINGS[coding]), content);
     }
     const codings = packed.map(([coding]) => coding);
-    this.manifest[path] = { codings, type, hash, immutable } satisfies Asset;
+    this.manifest[path] = { codings, type, hash, immutable, policy } satisfies Asset;
     return path;
   }
 
@@ -133,6 +156,23 @@ class Build {
     const hash = await hashOf(bytesOf(content));
     const [, stem, extension] = name.match(/^(.*)\.(\w+)$/)!;
     return this.add(`/assets/${stem}-${hash.slice(0, 8)}.${extension}`, content, true);
+  }
+
+  /**
+   * Adds a page that is one file, as nothing that it could load would come to its own origin.
+   *
+   * @param scripts put into the places of the page that are called `<!--script-->`, in their order
+   * @throws {Error} for a script that would end its element.
+   */
+  async addFrame(path: string, html: string, scripts: readonly string[]): Promise<void> {
+    const hashes: string[] = [];
+    for (const script of scripts) {
+      if (/<\/?script/i.test(script)) throw new Error(`a script of ${path} names its element`);
+      hashes.push((await sha256(bytesOf(script))).toBase64());
+      // As a function: a script has dollars in it.
+      html = html.replace("<!--script-->", () => `<script>${script}</script>`);
+    }
+    await this.add(path, html, false, framePolicy(hashes));
   }
 
   async finish(): Promise<void> {
@@ -180,17 +220,21 @@ export async function buildWeb(): Promise<void> {
     for (const name of ["page.ts", "worker.ts"]) {
       await bundle(join(out, "offline"), "--format=iife", `web/src/offline/${name}`);
     }
+    await bundle(join(out, "diagram"), "--format=iife", "web/src/diagram/frame.ts");
     await bundle(join(out, "styles"), "web/styles/app.css");
     const build = new Build();
     const read = (...path: string[]) => Deno.readTextFile(join(out, ...path));
     const modules = new Map<string, string>();
     for await (const { name } of Deno.readDir(join(out, "app"))) {
       // The bundler has put the hash into their names.
-      if (name !== "main.js") modules.set(name, await read("app", name));
+      if (name !== "main.js") modules.set(name, await smaller(await read("app", name), true));
     }
     for (const [name, text] of modules) await build.add(`/assets/${name}`, text, true);
     const app = `/assets/${firstOf(modules, await read("app", "main.js"))}`;
-    const boot = await build.addHashed("boot.js", await read("boot", "boot.js"));
+    const boot = await build.addHashed(
+      "boot.js",
+      await smaller(await read("boot", "boot.js"), false),
+    );
     const styles = await build.addHashed("app.css", await read("styles", "app.css"));
     const icons: Record<string, string> = {};
     for (const [name, file] of Object.entries(ICONS)) {
@@ -210,6 +254,10 @@ export async function buildWeb(): Promise<void> {
       offline_files: [script, icons.icon].join(" "),
     });
     await build.add("/worker.js", worker, false);
+    await build.addFrame("/diagram.html", await source("diagram.html"), [
+      mermaid.replaceAll("\r", ""),
+      await read("diagram", "frame.js"),
+    ]);
     // Browsers refuse this directive in a meta element; the header has it.
     const csp = CONTENT_SECURITY_POLICY.replace(/; frame-ancestors [^;]*/, "");
     const html = filled(await source("index.html"), { ...icons, csp, boot, app, styles });

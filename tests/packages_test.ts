@@ -8,6 +8,7 @@ const root = dirname(dirname(fromFileUrl(import.meta.url)));
 
 /** Imported by tests, checks and the web app alone. */
 const OTHERS = [
+  "@mermaid-js/tiny",
   "@preact/signals",
   "@seriousme/openapi-schema-validator",
   "@tanstack/virtual-core",
@@ -16,6 +17,7 @@ const OTHERS = [
   "playwright-core",
   "preact",
   "puppeteer-core",
+  "terser",
   "typescript",
 ];
 

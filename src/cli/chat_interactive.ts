@@ -57,6 +57,8 @@ interface Approval extends Question {
 const READ_MS = 400;
 const SESSIONS_SHOWN = 20;
 
+const CTRL_R = "\x12";
+
 /** How many daemons that are gone at once are followed. */
 const TRIES_MAX = 3;
 
@@ -121,6 +123,11 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
     at_line_start = true;
     console.log(line);
   };
+  /** Shows the prompt and what is being typed. */
+  const redraw = () => {
+    input.prompt(true);
+    if (is_dumb) writeAllSync(Deno.stdout, new TextEncoder().encode(input.line));
+  };
   const ask = () => {
     const [first] = approvals;
     typed_before = first !== undefined && input.line !== "";
@@ -135,10 +142,7 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
       input.setPrompt(paint.bold("› "));
     }
     // What is being typed stays, with its cursor.
-    if (first || !busy) {
-      input.prompt(true);
-      if (is_dumb) writeAllSync(Deno.stdout, new TextEncoder().encode(input.line));
-    }
+    if (first || !busy) redraw();
     left_behind = "";
     if (first || busy || typed === "") return;
     input.write(input.line === "" ? typed : ` ${typed}`);
@@ -154,11 +158,14 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
   /** Puts an older message with what was typed into the line. */
   const recallOlder = async () => {
     const before = input.line;
-    const found = await earlier.older(before);
-    if (found === undefined || input.line !== before) return;
-    input.write(null, { ctrl: true, name: "e" });
-    input.write(null, { ctrl: true, name: "u" });
-    input.write(found);
+    // In a simple terminal readline takes the key for text.
+    const typed_here = before.replaceAll(CTRL_R, "");
+    const line = await earlier.older(typed_here) ?? typed_here;
+    if (input.line !== before) return;
+    Object.assign(input, { line, cursor: line.length });
+    if (is_dumb) console.log();
+    redraw();
+    draft?.changed();
   };
 
   const compact = async () => {
@@ -270,7 +277,11 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
     }
   };
 
+  let gone = false;
+  // At the end of the input readline gives what was being typed as a line.
+  if (input.terminal) process.stdin.prependListener("end", () => gone = true);
   input.on("line", (text: string) => {
+    if (gone) return;
     const [first] = approvals;
     const line = text.trim();
     if (line === "/quit" || line === "/exit") return left.resolve(0);

@@ -17,6 +17,8 @@ export interface Asset {
   hash: string;
   /** Whether its path changes with its content. */
   immutable: boolean;
+  /** Of a page that is not the app: the policy that it comes with. */
+  policy?: string;
 }
 
 /** Files by path; `/` is the page. */
@@ -35,10 +37,28 @@ export const CONTENT_SECURITY_POLICY = [
   "frame-ancestors 'none'",
 ].join("; ");
 
-const PAGE_HEADERS = {
-  "content-security-policy": CONTENT_SECURITY_POLICY,
-  "cross-origin-opener-policy": "same-origin",
-};
+/**
+ * The policy of a page that runs what strangers wrote, in a frame of the app: its own inline scripts
+ * and no others, nothing from any address, an origin of its own wherever it is opened.
+ *
+ * @param hashes of its scripts, in Base64
+ */
+export function framePolicy(hashes: readonly string[]): string {
+  return [
+    "default-src 'none'",
+    `script-src ${hashes.map((hash) => `'sha256-${hash}'`).join(" ")}`,
+    "style-src 'unsafe-inline'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'self'",
+    "sandbox allow-scripts",
+  ].join("; ");
+}
+
+function pageHeaders({ type, policy = CONTENT_SECURITY_POLICY }: Asset): Record<string, string> {
+  if (!type.startsWith("text/html")) return {};
+  return { "content-security-policy": policy, "cross-origin-opener-policy": "same-origin" };
+}
 
 /**
  * Answers a GET or HEAD for a file of the app. Pages get the same HTML, which selects the view.
@@ -60,7 +80,7 @@ export function appResponse(
   const etag = `"${asset.hash}-${coding ?? "identity"}"`;
   const headers: Record<string, string> = {
     ...base_headers,
-    ...(asset.type.startsWith("text/html") ? PAGE_HEADERS : {}),
+    ...pageHeaders(asset),
     "cross-origin-resource-policy": "same-origin",
     "content-type": asset.type,
     "cache-control": asset.immutable ? "public, max-age=31536000, immutable" : "no-cache",

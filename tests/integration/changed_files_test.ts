@@ -1,5 +1,5 @@
 /** What a session changed, file by file, and what its checkout has not committed. */
-import { assert, assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 
 import { join } from "@std/path";
 import { exists } from "../../src/os/files.ts";
@@ -114,6 +114,10 @@ Deno.test({
       ],
     );
     const file = (path: string) => it.call("repository.changed_file", { path });
+    for (const path of ["../../etc/passwd", "/etc/passwd", "a/../../b", "a\0b"]) {
+      const { message } = await file(path).catch((error: Error) => error);
+      assertStringIncludes(message, "is not a path within the checkout");
+    }
     assertEquals((await file("a.txt")).hunks, [
       { old_line: 2, new_line: 2, removed: ["two"], added: 1 },
     ]);

@@ -216,7 +216,7 @@ const PROBES: Record<string, Probe> = {
 
 /**
  * Seen at work in tests of their own: at the next look at old journals, after the end of a turn or of
- * the daemon, with a command that wants out or fills its directories.
+ * the daemon, with a command that wants out or fills its directories, in a terminal.
  */
 const ELSEWHERE = [
   "agent.continue",
@@ -229,6 +229,10 @@ const ELSEWHERE = [
   "sandbox.registries",
   "sandbox.max_tmp_mb",
   "sandbox.max_cache_mb",
+  "terminal.mouse",
+  "terminal.reduced_motion",
+  "terminal.theme",
+  "terminal.vi_keys",
 ];
 
 Deno.test("each setting that claims to need no restart is looked at", () => {

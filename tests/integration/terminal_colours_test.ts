@@ -119,7 +119,9 @@ Deno.test({
     await using terminal = await open();
     await has(terminal, LIGHT);
     await terminal.line("/theme");
-    await terminal.shows("theme: light");
+    await terminal.shows(/▸ light +now/);
+    await terminal.press("Escape");
+    await terminal.shows(/^›\n● ready/m);
     await terminal.line("/theme none");
     await terminal.shows("theme: none");
     await until(

@@ -262,6 +262,32 @@ Deno.test({
 });
 
 Deno.test({
+  name:
+    "the next chat leaves the mouse to the terminal, and nothing moves, where a person wants that",
+  ignore,
+  async fn() {
+    const slow = Array.from({ length: 80 }, (_, n) => `word${n} `);
+    await using scenario = await Scenario.begin(() => ({ text: slow, pace_ms: 50 }));
+    const { place, session_id, client } = scenario;
+    const look = async (mouse: boolean, mark: RegExp) => {
+      await using terminal = await openChat(place, ["--session", session_id]);
+      await until(async () => await terminal.mouse() === mouse, `the mouse: ${mouse}`);
+      await terminal.line("go");
+      await terminal.shows(mark);
+      await terminal.press("Escape");
+      await terminal.shows("● ready");
+      await terminal.press("C-u", "C-d");
+      await terminal.shows("The session continues");
+      assertEquals(await terminal.mouse(), false);
+    };
+    await look(true, /── [⠀-⣿] \d+ s/);
+    const changes = { "terminal.mouse": false, "terminal.reduced_motion": true };
+    await client.rpc.call("daemon.set_config", { changes });
+    await look(false, /── • \d+ s/);
+  },
+});
+
+Deno.test({
   name: "without a model: 1, 2 and 3 offer the ways to one; a key is shown nowhere",
   ignore,
   async fn() {

@@ -9,6 +9,7 @@ export function openRouter() {
     const { pathname, searchParams } = new URL(request.url);
     asked.push(pathname);
     if (pathname === "/auth") {
+      if (provider.waits) return new Response("A page that somebody looks at.");
       const code = `code-${crypto.randomUUID()}`;
       challenges.set(code, searchParams.get("code_challenge")!);
       const back = new URL(searchParams.get("callback_url")!);
@@ -35,6 +36,8 @@ export function openRouter() {
     asked,
     /** Whether the person does not agree. */
     refuses: false,
+    /** Whether the person has not answered yet. */
+    waits: false,
     origin: `http://127.0.0.1:${server.addr.port}`,
     [Symbol.asyncDispose]: () => server.shutdown(),
   };

@@ -122,6 +122,11 @@ export class TmuxTerminal implements AsyncDisposable {
     return await this.#tmux("show-buffer").catch(() => "");
   }
 
+  /** Whether a program has the mouse. */
+  async mouse(): Promise<boolean> {
+    return (await this.#tmux("display-message", "-p", "#{mouse_any_flag}")).trim() === "1";
+  }
+
   /** The title that a program gave the window. */
   async title(): Promise<string> {
     return (await this.#tmux("display-message", "-p", "#{pane_title}")).trim();

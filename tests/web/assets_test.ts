@@ -12,9 +12,9 @@ const GZIP = { "accept-encoding": "gzip" };
 const SCRIPT_MAX = 150_000;
 /**
  * Not counted, and loaded when they are first needed: the view of changes, the highlighter's grammars,
- * what draws formulas.
+ * what draws formulas and diagrams.
  */
-const LEFT_OUT = ["diff_view", "formula", "grammars"];
+const LEFT_OUT = ["diagram", "diff_view", "formula", "grammars"];
 /** Bytes of the JavaScript, gzipped, that the page loads before it shows its first view. */
 const FIRST_MAX = 45_000;
 const POLICY = "default-src 'self'; connect-src 'self' ws://127.0.0.1:* http://127.0.0.1:*; " +
@@ -103,6 +103,12 @@ Deno.test({
     }
     assertEquals((await rawHttp(port, "GET", "/nowhere", {})).status, 404);
     assertEquals((await rawHttp(port, "GET", "/", { host: "evil.test" })).status, 403);
+    // Diagrams are drawn in a page of their own, which reaches nothing.
+    const diagram = (await get(`${url}/diagram.html`, { ...PAGE, ...BROWSER })).headers;
+    assertMatch(
+      diagram.get("content-security-policy")!,
+      /^default-src 'none'; script-src( 'sha256-[\w+/]{43}='){2}; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; sandbox allow-scripts$/,
+    );
     for (const path of (await assets(url)).keys()) {
       if (path === "/") continue;
       const { headers } = await get(`${url}${path}`, BROWSER);

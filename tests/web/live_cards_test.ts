@@ -53,7 +53,7 @@ Deno.test({
     await page.setViewportSize({ width: 1280, height: 800 });
     assertEquals(await card("one").getByRole("link", { name: "Open work on one" }).count(), 1);
     await card("two").getByRole("button", { name: "Stop work on two" }).click();
-    await card("two").locator(".tool-outcome").getByText(/^failed/).waitFor();
+    await card("two").locator(".tool-outcome").getByText(/^stopped/).waitFor();
     await card("two").locator(".tool-tail").waitFor({ state: "detached" });
     Deno.writeTextFileSync(join(it.workdir, "go"), "");
     await card("one").locator(".tool-result").getByText("One is done.").waitFor();

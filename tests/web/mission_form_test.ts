@@ -212,3 +212,78 @@ Deno.test({
     app.clean("a mission of a thousand tasks");
   },
 });
+
+Deno.test({
+  name: "two tabs that write one mission keep a draft each, and say so",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([]);
+    await using browser = await shared.profile();
+    const goalOf = ({ page }: AppPage) => page.getByRole("dialog").getByLabel("Goal");
+    const open = async (app: AppPage) => {
+      await app.page.getByRole("button", { name: "New mission" }).first().click();
+      await goalOf(app).waitFor();
+    };
+    const one = await AppPage.open(browser, it.daemon, "/missions");
+    const two = await AppPage.open(browser, it.daemon, "/missions");
+    await open(one);
+    await open(two);
+    await goalOf(one).fill("of the first tab");
+    const noticeOf = ({ page }: AppPage) =>
+      page.getByRole("dialog").getByText("Another tab writes this mission too.");
+    await noticeOf(two).waitFor();
+    await goalOf(two).fill("of the second tab");
+    assertEquals(await goalOf(one).inputValue(), "of the first tab");
+    await two.accessible("a mission that two tabs write");
+    await two.page.close();
+    await one.page.reload();
+    await one.connected();
+    await open(one);
+    assertEquals(await goalOf(one).inputValue(), "of the first tab");
+    const exchange = one.page.getByRole("button", { name: "Show the other one" });
+    await exchange.click();
+    assertEquals(await goalOf(one).inputValue(), "of the second tab");
+    await exchange.click();
+    assertEquals(await goalOf(one).inputValue(), "of the first tab");
+    await one.accessible("two drafts of a mission");
+    one.clean("two drafts");
+  },
+});
+
+Deno.test({
+  name: "a mission is made of an ended session, and of a plan that means harm, as text alone",
+  ignore: no_browser,
+  async fn() {
+    const steps = [
+      { step: "<img src=x onerror=alert(1)>\u202egnp", state: "pending" },
+      { step: "../../etc/passwd: [x](javascript:alert(1))", state: "pending" },
+      { step: `__proto__ ${"long ".repeat(30)}`, state: "pending" },
+      { step: "- *a\n- &a [*a, *a]", state: "doing" },
+    ];
+    await using it = await Scenario.begin([
+      { calls: [{ id: "p1", name: "plan", args: { steps } }] },
+      { text: ["Planned."] },
+    ]);
+    await it.turn("</textarea><script>alert(1)</script>");
+    await it.call("session.kill");
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const { page } = app;
+    const dialog = page.getByRole("dialog", { name: "New mission" });
+    await page.getByText("This session has ended.").waitFor();
+    await page.getByRole("button", { name: "More", exact: true }).click();
+    await page.getByRole("button", { name: "Make a mission of this" }).click();
+    await dialog.waitFor();
+    const named = dialog.getByLabel("Name", { exact: true });
+    await until(async () => await named.count() === steps.length, "the steps of the plan");
+    assertEquals(await dialog.locator("img, script, a[href^=javascript]").count(), 0);
+    await dialog.getByRole("button", { name: "As text" }).click();
+    const text = await dialog.getByLabel("Statement of work").inputValue();
+    // It is read as it was written: no anchors, no other members.
+    const { spec, issues }: Any = await it.client.rpc.call("mission.read_spec", { spec: text });
+    assertEquals(issues, []);
+    assertEquals(spec.sessions[0].tasks.length, steps.length);
+    await app.accessible("a mission of a hostile plan");
+    app.clean("a mission of a hostile plan");
+  },
+});

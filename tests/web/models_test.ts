@@ -157,6 +157,48 @@ Deno.test({
 });
 
 Deno.test({
+  name:
+    "a login whose page does not answer is waited for, also after a reload and beside another tab",
+  ignore: no_browser,
+  async fn() {
+    await using provider = openRouter();
+    await using place = new Place();
+    place.configure(`[models.openrouter]\nbase_url = "${provider.origin}/api/v1"\n`);
+    const daemon = await place.serve();
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, daemon, "/settings");
+    const cardOf = ({ page }: AppPage) => page.getByRole("region", { name: "API key" });
+    const card = cardOf(app);
+    await card.getByLabel("Provider").selectOption("openrouter");
+    provider.waits = true;
+    await card.getByRole("button", { name: "Log in with OpenRouter" }).click();
+    await card.getByText("Waiting until you agree").waitFor();
+    const link = card.getByRole("link", { name: "the page of the login" });
+    const url = await link.getAttribute("href");
+    await app.page.reload();
+    await app.connected();
+    await card.getByText("Waiting until you agree").waitFor();
+    assertEquals(await link.getAttribute("href"), url);
+    assertEquals(await card.getByLabel("Provider").inputValue(), "openrouter");
+    await app.accessible("a login that waits");
+    // Another tab knows nothing of it.
+    const other = await AppPage.open(browser, daemon, "/settings");
+    await cardOf(other).getByLabel("Provider").waitFor();
+    assertEquals(await cardOf(other).getByText("Waiting until you agree").count(), 0);
+
+    provider.waits = false;
+    await link.click();
+    await card.getByText("The key works. It can use 1 model").waitFor();
+    await app.page.reload();
+    await app.connected();
+    await card.getByLabel("Provider").waitFor();
+    assertEquals(await card.getByText("Waiting until you agree").count(), 0);
+    app.clean("a login that waits");
+    other.clean("another tab");
+  },
+});
+
+Deno.test({
   name: "one goes on without a model, and finds the ways to one in the settings",
   ignore: no_browser,
   async fn() {

@@ -1,5 +1,6 @@
 /** The palette begins with what people do. */
 import { assertEquals } from "@std/assert";
+import { join } from "@std/path";
 import { Scenario, until } from "../support/scripted.ts";
 import { SharedBrowser } from "../support/shared_browser.ts";
 import { AppPage, no_browser } from "../support/web.ts";
@@ -120,5 +121,67 @@ Deno.test({
     assertEquals(await page.getByLabel("Key", { exact: true }).getAttribute("type"), "password");
     assertEquals(await page.getByLabel("Provider").getAttribute("type"), "text");
     await app.accessible("the form of a verb with a secret");
+  },
+});
+
+Deno.test({
+  name: "a file is opened by parts of its name, in the files beside the conversation",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([{ text: "Hello." }]);
+    const deep = join(it.workdir, "src", "deep");
+    Deno.mkdirSync(deep, { recursive: true });
+    for (let n = 0; n < 200; n++) Deno.writeTextFileSync(join(deep, `file${n}.ts`), `// ${n}\n`);
+    Deno.writeTextFileSync(join(deep, "zebra_stripes.ts"), "const stripes = 12;\n");
+    Deno.writeTextFileSync(join(it.workdir, "<b>\u202egnp.exe"), "hostile\n");
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon, "/");
+    const { page } = app;
+    await page.keyboard.press("Control+k");
+    await app.focused("dialog input");
+    await page.keyboard.type("open file…");
+    await page.locator(".palette-none").waitFor();
+    await page.keyboard.press("Escape");
+
+    await app.go(`/sessions/${it.session_id}`);
+    const open = async (words: string) => {
+      await page.keyboard.press("Control+k");
+      await app.focused("dialog input");
+      await page.keyboard.type("open file");
+      await page.getByRole("option", { name: /^Open file/, selected: true }).waitFor();
+      await page.keyboard.press("Enter");
+      await page.getByRole("dialog", { name: "Open file" }).waitFor();
+      await app.focused("dialog input");
+      await page.locator("dialog [role=option]").first().waitFor();
+      if (words === "") return;
+      // Enter means what was typed, whether or not it has been found yet.
+      await page.keyboard.type(words);
+      await page.keyboard.press("Enter");
+    };
+    await open("zebstr");
+    await page.getByRole("region", { name: "Text of src/deep/zebra_stripes.ts" })
+      .getByText("stripes").waitFor();
+    await app.focused("#file-heading");
+    await page.getByRole("button", { name: "Back to the files" }).click();
+    const row = page.locator(".tree-row.active", { hasText: "zebra_stripes.ts" });
+    await row.waitFor();
+    await until(
+      async () => {
+        const tree = (await page.getByRole("tree").boundingBox())!;
+        const { y } = (await row.boundingBox())!;
+        return y >= tree.y && y < tree.y + tree.height;
+      },
+      "its row in sight",
+    );
+    await open("file7.ts");
+    await page.getByRole("region", { name: "Text of src/deep/file7.ts" }).waitFor();
+    await open("");
+    await app.accessible("the files of the palette");
+    await page.keyboard.type("gnp");
+    await page.getByRole("option", { name: "<b>\\u{202e}gnp.exe" }).or(
+      page.getByRole("option", { name: "gnp.exe" }),
+    ).first().waitFor();
+    await page.keyboard.press("Escape");
+    app.clean("opening files");
   },
 });

@@ -1,5 +1,6 @@
 /** Messages sent while a turn runs: steered, queued, changed from one to the other, taken back. */
 import { assertEquals } from "@std/assert";
+import { tinyPng } from "../support/media.ts";
 import { Scenario, until } from "../support/scripted.ts";
 import { SharedBrowser } from "../support/shared_browser.ts";
 import { AppPage, no_browser } from "../support/web.ts";
@@ -133,13 +134,16 @@ Deno.test({
     const { page } = app;
     await it.send("begin");
     await it.event("session.tool_started");
-    for (const text of ["first", "second"]) {
-      await it.call("session.send", { text, delivery: "queue" });
-    }
+    await it.call("session.send", { text: "first", delivery: "queue" });
+    await it.call("session.send", {
+      text: "second",
+      delivery: "queue",
+      attachments: [{ name: "dot.png", data: tinyPng().toBase64() }],
+    });
     await it.call("session.pause", {});
     const list = page.getByRole("region", { name: "Queued messages" });
     await page.getByText("This session is paused.").waitFor();
-    assertEquals(await list.locator(".queued-text").allTextContents(), ["first", "second"]);
+    assertEquals(await list.locator(".queued-text").allTextContents(), ["first", "seconddot.png"]);
     assertEquals(await list.getByRole("button", { name: /Steer|Send now/ }).count(), 0);
     await app.accessible("the queue of a paused session");
     await list.getByRole("button", { name: "Take back" }).first().click();
@@ -151,6 +155,12 @@ Deno.test({
     await it.call("session.resume", {});
     const box = page.getByLabel("Message", { exact: true });
     await until(async () => await box.inputValue() === "first", "the text in the box");
+    await it.call("session.kill", {});
+    await list.getByText("The session ended before the model read these.").waitFor();
+    await page.getByText("This session has ended.").waitFor();
+    await list.getByText("dot.png").waitFor();
+    assertEquals(await list.getByRole("button").allInnerTexts(), ["Copy"]);
+    await app.accessible("the queue of an ended session");
     app.clean("the queue of a paused session");
   },
 });

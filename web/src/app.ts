@@ -29,6 +29,8 @@ export class App {
   readonly sessions = new SessionList(this.client);
   /** What was looked at in them. */
   readonly seen = new Seen();
+  /** The file that the session in view is to show. */
+  readonly opening = signal<string | undefined>(undefined);
   /** Grows when a new session is asked for: its box takes the focus. */
   readonly composing = signal(0);
 

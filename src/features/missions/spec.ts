@@ -153,10 +153,15 @@ function parseText(source: string): unknown {
     throw refused([{ path: "", message: `has more than ${SPEC_TEXT_MAX} characters` }]);
   }
   try {
-    return source.trimStart().startsWith("{") ? JSON.parse(source) : parseYaml(source);
+    return source.trimStart().startsWith("{") ? JSON.parse(source) : fromYaml(source);
   } catch (error) {
     throw refused([{ path: "", message: `is neither JSON nor YAML: ${messageOf(error)}` }]);
   }
+}
+
+/** A date stays the text that it is. Only the other schema knows merges. */
+function fromYaml(source: string): unknown {
+  return parseYaml(source, { schema: /^\s*(?:- )?<<\s*:/m.test(source) ? "default" : "core" });
 }
 
 function fewerNodes(value: unknown, max: number): boolean {

@@ -45,6 +45,21 @@ sessions:
   assertEquals(readSpec(yaml), read);
 });
 
+Deno.test("a date in YAML stays the text that it is, with and without anchors", () => {
+  const text = (name: string) =>
+    `id: m
+name: ${name}
+sessions:
+  - id: s
+    title: S
+    tasks:
+      - { id: a, description: 2026-01-02 }
+    acceptance_criteria: []
+`;
+  const { name, sessions } = readSpec(text("&when 2026-03-04"));
+  assertEquals([name, sessions[0].tasks[0].description], ["2026-03-04", "2026-01-02"]);
+});
+
 Deno.test("members that a spec has beyond ours are left out, misspelt ones are not", () => {
   const read = readSpec({ ...spec([{ ...task("a"), estimate: 3 }]), stack: { language: "go" } });
   assertEquals("stack" in read, false);

@@ -19,7 +19,10 @@ export function toolNamer(
     const prefix = prefixOf(server);
     // `a` with tool `b_c` and `a_b` with tool `c` would have the same name. The result must not
     // depend on which servers respond: an approval for one tool could apply to the other.
-    const ambiguous = others(server).some((it) => it.startsWith(prefix) || prefix.startsWith(it));
+    // Nor may a model have to tell two tools apart by capitals.
+    const mine = prefix.toLowerCase();
+    const ambiguous = others(server).map((it) => it.toLowerCase())
+      .some((it) => it.startsWith(mine) || mine.startsWith(it));
     const plain = legal(`mcp_${server}_${tool}`);
     const exact = plain === `mcp_${server}_${tool}` && plain.length <= NAME_MAX && !ambiguous;
     return exact ? plain : `${plain.slice(0, NAME_MAX - HASH_LENGTH - 1)}_${hash(server, tool)}`;

@@ -15,6 +15,13 @@ Deno.test("names are legal for every provider, whatever the server calls its too
   assertEquals(new Set(names).size, names.length);
 });
 
+Deno.test("tools of servers whose names differ in capitals alone are told apart", () => {
+  const nameOf = toolNamer(["Files", "files"]);
+  const names = ["Files", "files"].map((server) => nameOf(server, "read").toLowerCase());
+  assertEquals(names.every((it) => /^mcp_files_read_[0-9a-f]{8}$/.test(it)), true);
+  assertEquals(new Set(names).size, 2);
+});
+
 Deno.test("tools that would get the same name are told apart", () => {
   const name = toolNamer(["a", "a_b"]);
   assertNotEquals(name("a", "b_c"), name("a_b", "c"));

@@ -4,6 +4,7 @@ import type { Attachment } from "../../protocol/attachments.ts";
 import type { CallVerb, Params, Result } from "../verb_types.ts";
 import type { SessionItem } from "../../session/session_item.ts";
 import { ViewList } from "../../session/view_list.ts";
+import { terminalSettings } from "../chat_commands/terminal_settings.ts";
 import { rewindText } from "../chat_commands/undo_command.ts";
 import type { PickerKind } from "./effect.ts";
 import type { Model } from "./model.ts";
@@ -36,7 +37,7 @@ export async function choicesFor(
     case "effort":
       return effortChoices();
     case "theme":
-      return themeChoices();
+      return themeChoices((await terminalSettings(call)).theme);
     case "export":
       return exportChoices();
     case "models":

@@ -102,10 +102,11 @@ const LOOKS: Record<ThemeName, string> = {
 };
 
 /** The colours of the terminal. */
-export function themeChoices(): Choice[] {
+export function themeChoices(now: ThemeName): Choice[] {
   return THEMES.map((name) => ({
     label: name,
-    detail: LOOKS[name],
+    detail: `${name === now ? "now · " : ""}${LOOKS[name]}`,
+    current: name === now,
     does: { effects: [{ type: "theme", name }] },
   }));
 }

@@ -1,5 +1,5 @@
 /** What a checkout has that its last commit does not. Nothing is written to the repository. */
-import { join, relative } from "@std/path";
+import { isAbsolute, join, normalize, relative } from "@std/path";
 import type * as z from "zod";
 import { changedText, TEXT_BYTES } from "../../base/edits/changed_text.ts";
 import { isBinaryPatch, parseHunks } from "../../base/edits/hunks.ts";
@@ -164,6 +164,7 @@ export async function uncommittedText(
   if (checkout === undefined) throw noCheckout(options.workdir);
   const { repo, at } = checkout;
   const paths = renamed_from === undefined ? [path] : [path, renamed_from];
+  for (const it of paths) requireWithin(it);
   const max_bytes = 2 * TEXT_BYTES;
   const call: GitOptions = { at, signal, max_bytes, env: { GIT_LITERAL_PATHSPECS: "1" } };
   const base = await baseOf(checkout, signal);
@@ -180,6 +181,15 @@ export async function uncommittedText(
   }
   if (now === "too_large") return { kind: "too_large", text: "", hunks: [] };
   return changedText(now, hunks, { cut });
+}
+
+/** @throws {SvcError} validation, in place of what git would say about the path */
+function requireWithin(path: string): void {
+  const is_outside = isAbsolute(path) || /^\.\.(?:[/\\]|$)/.test(normalize(path));
+  if (!is_outside && !path.includes("\0")) return;
+  throw new SvcError("validation", `${JSON.stringify(path)} is not a path within the checkout`, {
+    hint: "use a path that `repository.changes` names",
+  });
 }
 
 /** Returns the target of a link that a patch makes or changes. */

@@ -1,6 +1,8 @@
 /** Where the lines of a plot's grid are, and what is said beside them. */
 
 const DAY_S = 86_400;
+/** Where the clock is set forward on it. */
+const SHORTEST_DAY_S = DAY_S - 3_600;
 const STEPS = [1, 2, 5, 10];
 /** Lines of the grid above nothing, roughly. */
 const ROWS = 4;
@@ -26,20 +28,17 @@ export interface TimeTick {
 }
 
 /**
- * Times to name: the beginnings of days where there are several, else hours and minutes. Buckets of
- * a day are days of UTC, and are named as such: west of it, each would have the name of the day before.
+ * Times to name: the beginnings of days where there are several, else hours and minutes.
  *
  * @param times in seconds, ascending.
  * @param most how many there is room for.
  */
 export function timeTicks(times: readonly number[], most: number): TimeTick[] {
-  const is_day = times[1] - times[0] >= DAY_S;
+  const is_day = times[1] - times[0] >= SHORTEST_DAY_S;
   const by_day = is_day || times.at(-1)! - times[0] > 2 * DAY_S;
   const wordOf = new Intl.DateTimeFormat(
     undefined,
-    by_day
-      ? { timeZone: is_day ? "UTC" : undefined, day: "numeric", month: "short" }
-      : { hour: "2-digit", minute: "2-digit" },
+    by_day ? { day: "numeric", month: "short" } : { hour: "2-digit", minute: "2-digit" },
   );
   const dayOf = (time: number) => new Date(time * 1000).toDateString();
   const candidates = [...times.keys()].filter((n) =>

@@ -27,10 +27,9 @@ Deno.test("a day is named by its hours, a week by its days; never more than ther
   assertEquals(timeTicks(hours(1), 5).length, 1);
 });
 
-Deno.test("buckets of a day have the names of days of UTC, also when there are two", () => {
-  const days = Array.from({ length: 40 }, (_, n) => Date.UTC(2026, 9, 20 + n) / 1000);
+Deno.test("buckets of a day have the names of days where the person is, also when there are two", () => {
+  const days = Array.from({ length: 40 }, (_, n) => +new Date(2026, 9, 20 + n) / 1000);
   const named = new Intl.DateTimeFormat(undefined, {
-    timeZone: "UTC",
     day: "numeric",
     month: "short",
   });

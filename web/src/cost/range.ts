@@ -11,6 +11,7 @@ const DAY_MS = 24 * HOUR_MS;
 
 export interface Range {
   word: string;
+  /** What is asked for; days are made of hours here, as the daemon knows no time zone of the person's. */
   bucket: Bucket;
   bucket_ms: number;
   /** Undefined for all there is. */
@@ -21,15 +22,23 @@ export const RANGES = {
   hour: { word: "Last hour", bucket: "minute", bucket_ms: MINUTE_MS, span_ms: HOUR_MS },
   day: { word: "Last day", bucket: "hour", bucket_ms: HOUR_MS, span_ms: DAY_MS },
   week: { word: "Last week", bucket: "hour", bucket_ms: HOUR_MS, span_ms: 7 * DAY_MS },
-  month: { word: "Last 30 days", bucket: "day", bucket_ms: DAY_MS, span_ms: 30 * DAY_MS },
-  all: { word: "All time", bucket: "day", bucket_ms: DAY_MS },
+  month: { word: "Last 30 days", bucket: "hour", bucket_ms: DAY_MS, span_ms: 30 * DAY_MS },
+  all: { word: "All time", bucket: "hour", bucket_ms: DAY_MS },
 } as const satisfies Record<string, Range>;
 
 export type RangeName = keyof typeof RANGES;
 
+/** When the bar begins that a time is in: a day at midnight where the person is. */
+export function startOf({ bucket_ms }: Range, time: number): number {
+  return bucket_ms === DAY_MS
+    ? new Date(time).setHours(0, 0, 0, 0)
+    : Math.floor(time / bucket_ms) * bucket_ms;
+}
+
 /** When a range begins, as `cost.breakdown` takes it. */
-export function sinceOf({ span_ms }: Range, now: number): string | undefined {
-  return span_ms === undefined ? undefined : new Date(now - span_ms).toISOString();
+export function sinceOf(range: Range, now: number): string | undefined {
+  const { span_ms } = range;
+  return span_ms === undefined ? undefined : new Date(startOf(range, now - span_ms)).toISOString();
 }
 
 /** What is shown of a bucket. */
@@ -60,22 +69,29 @@ export interface Series {
  */
 export function seriesOf(
   groups: readonly Group[],
-  { bucket_ms, span_ms }: Range,
+  range: Range,
   metric: Metric,
   now: number,
 ): Series {
   const starts = groups.flatMap(({ buckets }) => buckets.map(({ at }) => Date.parse(at)));
-  const floor = (time: number) => Math.floor(time / bucket_ms) * bucket_ms;
-  const first = floor(span_ms === undefined ? Math.min(now, ...starts) : now - span_ms);
-  const count = Math.floor((floor(now) - first) / bucket_ms) + 1;
-  const times = Array.from({ length: count }, (_, n) => (first + n * bucket_ms) / 1000);
+  const { bucket_ms, span_ms } = range;
+  let start = startOf(range, starts.reduce((a, b) => Math.min(a, b), now));
+  if (span_ms !== undefined) start = startOf(range, now - span_ms);
+  const places = new Map<number, number>();
+  while (start <= now) {
+    places.set(start, places.size);
+    // A day has 23 to 25 hours.
+    start = startOf(range, start + (bucket_ms === DAY_MS ? 36 * HOUR_MS : bucket_ms));
+  }
+  const count = places.size;
+  const times = [...places.keys()].map((time) => time / 1000);
   const unknown = groups.map(() => new Array<boolean>(count).fill(false));
   const values = groups.map(({ buckets }, group) => {
     const line = new Array<number>(count).fill(0);
     for (const bucket of buckets) {
       // What retention has rewritten is known by the hour; it stands where that hour begins.
-      const n = Math.floor((Date.parse(bucket.at) - first) / bucket_ms);
-      if (n < 0 || n >= count) continue;
+      const n = places.get(startOf(range, Date.parse(bucket.at)));
+      if (n === undefined) continue;
       line[n] += amountOf(bucket, metric);
       unknown[group][n] ||= metric === "usd" && bucket.unpriced === true;
     }

@@ -27,8 +27,11 @@ Deno.test("every bucket of the range has a place, those without cost too", () =>
 });
 
 Deno.test("all time begins with the first cost; without any it is today", () => {
-  const old = group(["2026-02-26T00:00:00.000Z", 3, 1]);
-  const { times, values } = seriesOf([old], RANGES.all, "usd", NOW);
-  assertEquals([times.length, values[0]], [4, [3, 0, 0, 0]]);
+  const at = (day: number, hour: number) => new Date(2026, 1, day, hour).toISOString();
+  const old = group([at(26, 0), 3, 1], [at(26, 23), 1, 1], [at(27, 0), 5, 1]);
+  const now = +new Date(2026, 2, 1, 12);
+  const { times, values } = seriesOf([old], RANGES.all, "usd", now);
+  assertEquals([times.length, values[0]], [4, [4, 5, 0, 0]]);
+  assertEquals(times[1], +new Date(2026, 1, 27) / 1000);
   assertEquals(seriesOf([], RANGES.all, "usd", NOW).times.length, 1);
 });

@@ -19,6 +19,7 @@ import {
   type Series,
   seriesOf,
   sinceOf,
+  startOf,
 } from "./range.ts";
 import { TimeTable } from "./time_table.tsx";
 
@@ -48,8 +49,8 @@ export default function Cost() {
   const live = useLive<Found>({
     async ask() {
       const name = range.peek();
-      const { bucket, bucket_ms } = RANGES[name];
-      const now = Math.floor(Date.now() / bucket_ms) * bucket_ms;
+      const { bucket } = RANGES[name];
+      const now = startOf(RANGES[name], Date.now());
       const since = sinceOf(RANGES[name], now);
       const group = by.peek();
       const within = only.peek() === "" ? {} : { [only_of.peek()]: only.peek() };
@@ -128,7 +129,7 @@ function Totals({ total }: { total: Breakdown["total"] }) {
   const figures = [
     ["Cost", costText({ cost_usd: total.usd, unpriced: total.unpriced })],
     ["Tokens in", count(total.tokens_in)],
-    ["cached", count(total.tokens_cached)],
+    ["Cached", count(total.tokens_cached)],
     ["Tokens out", count(total.tokens_out)],
   ];
   return (
@@ -171,7 +172,6 @@ function Lines({ found, metric, as_table }: LinesProps) {
       {as_table.value
         ? <TimeTable series={series} names={names} metric={metric} label={label} />
         : <Chart series={series} names={names} metric={metric} label={label} />}
-      {RANGES[range].bucket === "day" && <p class="hint">Days are those of UTC.</p>}
       {groups.length > drawn.length && (
         <p class="hint">The {drawn.length} dearest are shown; all are in the table below.</p>
       )}

@@ -29,7 +29,7 @@ interface FilesPanelProps {
 
 /** The files of a session's directory. */
 export default function FilesPanel({ store, whole, onClose }: FilesPanelProps) {
-  const { client } = useApp();
+  const { client, opening } = useApp();
   const [tree] = useState(() => new Tree(client, store.id));
   const query = useSignal("");
   /** The file that is shown. */
@@ -42,6 +42,14 @@ export default function FilesPanel({ store, whole, onClose }: FilesPanelProps) {
     types: ["session.tool_completed", "turn.completed", "session.rewound", "background.ended"],
     every_ms: 20_000,
   });
+  useEffect(() => {
+    const path = opening.value;
+    if (path === undefined) return;
+    opening.value = undefined;
+    query.value = "";
+    tree.reveal(path);
+    shown.value = path;
+  }, [opening.value]);
   const back = () => {
     shown.value = undefined;
   };
@@ -104,6 +112,18 @@ function TreeView({ tree, shown }: TreeViewProps) {
     estimateSize: () => row_px,
     getItemKey: (n) => rows[n]?.path ?? n,
     overscan: 20,
+  });
+  /** The file that was shown last, and the one whose row was brought into sight. */
+  const last = useRef<string>();
+  const seen = useRef<string>();
+  last.current = shown.value ?? last.current;
+  useEffect(() => {
+    // Without room, the file stands in the place of the tree.
+    if (last.current === seen.current || !box.current?.clientHeight) return;
+    const n = rows.findIndex(({ path }) => path === last.current);
+    if (n < 0) return;
+    seen.current = active.value = last.current;
+    virtualizer.scrollToIndex(n, { align: "auto" });
   });
   if (tree.error !== undefined) {
     return <Failed message={tree.error} onRetry={() => tree.load("")} />;

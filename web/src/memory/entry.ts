@@ -22,6 +22,11 @@ export const SCOPES: Record<Scope, string> = {
   Always: "Like Global, and included in every conversation",
 };
 
+/** A scope in words. */
+export function scopeWord(scope: string): string {
+  return scope === "AllSessions" ? "All sessions" : scope;
+}
+
 /** Whether an entry of a scope belongs to somebody. */
 export function isOwned(scope: Scope): boolean {
   return scope === "Session" || scope === "Worker";

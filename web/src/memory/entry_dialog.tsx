@@ -4,7 +4,15 @@ import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { Field } from "../ui/field.tsx";
 import { useSubmit } from "../ui/use_submit.ts";
-import { CATEGORIES, type Category, type Entry, isOwned, type Scope, SCOPES } from "./entry.ts";
+import {
+  CATEGORIES,
+  type Category,
+  type Entry,
+  isOwned,
+  type Scope,
+  SCOPES,
+  scopeWord,
+} from "./entry.ts";
 
 interface EntryDialogProps {
   /** What is edited; without it something new is remembered. */
@@ -81,7 +89,9 @@ export function EntryDialog({ entry, onSaved, onClose }: EntryDialogProps) {
                 value={scope}
                 onChange={({ currentTarget }) => scope.value = currentTarget.value as Scope}
               >
-                {Object.keys(SCOPES).map((it) => <option key={it} value={it}>{it}</option>)}
+                {Object.keys(SCOPES).map((it) => (
+                  <option key={it} value={it}>{scopeWord(it)}</option>
+                ))}
               </select>
             )}
           </Field>

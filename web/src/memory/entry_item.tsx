@@ -2,7 +2,7 @@ import { useApp } from "../app.ts";
 import { Button } from "../ui/button.tsx";
 import { Path } from "../ui/path.tsx";
 import { Ago } from "../ui/time.tsx";
-import { CATEGORIES, type Entry, SCOPES } from "./entry.ts";
+import { CATEGORIES, type Entry, SCOPES, scopeWord } from "./entry.ts";
 
 interface EntryProps {
   entry: Entry;
@@ -20,7 +20,7 @@ export function EntryItem({ entry, source, onEdit, onForget }: EntryProps) {
       <p class="entry-content" dir="auto">{content}</p>
       <p class="facts">
         <span class={`badge ${category}`}>{CATEGORIES[category]}</span>
-        <span title={SCOPES[scope]}>{scope}</span>
+        <span title={SCOPES[scope]}>{scopeWord(scope)}</span>
         <Owner entry={entry} />
         {tags.map((tag) => <span key={tag} class="tag">#{tag}</span>)}
         {source !== undefined && <span class="clip" title={source}>{sourceText(source)}</span>}

@@ -12,7 +12,7 @@ import { ShowOlder } from "../ui/show_older.tsx";
 import { Empty, Pending } from "../ui/states.tsx";
 import { useKept } from "../ui/use_kept.ts";
 import { AuditTrail } from "./audit_trail.tsx";
-import { CATEGORIES, type Category, type Entry, type Scope, SCOPES } from "./entry.ts";
+import { CATEGORIES, type Category, type Entry, type Scope, SCOPES, scopeWord } from "./entry.ts";
 import { EntryDialog } from "./entry_dialog.tsx";
 import { EntryItem } from "./entry_item.tsx";
 import { Lobes } from "./lobes.tsx";
@@ -24,7 +24,7 @@ interface Found {
 
 const SCOPE_OPTIONS: [Scope | "", string][] = [
   ["", "All"],
-  ...Object.keys(SCOPES).map((it): [Scope, string] => [it as Scope, it]),
+  ...Object.keys(SCOPES).map((it): [Scope, string] => [it as Scope, scopeWord(it)]),
 ];
 const CATEGORY_OPTIONS = [["", "All"], ...Object.entries(CATEGORIES)] as [Category | "", string][];
 const PAGE = 50;

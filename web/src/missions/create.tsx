@@ -1,5 +1,5 @@
 import { useSignal, useSignalEffect } from "@preact/signals";
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { useApp } from "../app.ts";
 import { explain, RpcError } from "../rpc/api.ts";
 import { ModelField } from "../sessions/model_field.tsx";
@@ -10,7 +10,7 @@ import { Dialog } from "../ui/dialog.tsx";
 import { Field } from "../ui/field.tsx";
 import { submitOnCtrlEnter, useSubmit } from "../ui/use_submit.ts";
 import type { Client } from "../rpc/client.ts";
-import { keepDraft, leftDraft, type MissionDraft, newDraft } from "./draft.ts";
+import { keepDraft, leftDraft, type MissionDraft, newDraft, onOtherTab } from "./draft.ts";
 import { EXAMPLE } from "./example.ts";
 import { SpecFields } from "./spec_fields.tsx";
 import { formOf, type MissionForm, type Seed, specOf } from "./spec_form.ts";
@@ -35,7 +35,10 @@ interface CreateProps {
 /** Begins a mission and opens it. */
 export function CreateMission({ seed, onClose }: CreateProps) {
   const app = useApp();
-  const [left] = useState(() => leftDraft(seed));
+  const [left] = useState(() => leftDraft(seed) ?? newDraft(seed));
+  /** Another tab writes this mission too: this one keeps its draft in a place of its own. */
+  const apart = useSignal(false);
+  const other = useSignal(leftDraft(seed, true));
   const workdir = useSignal(left.workdir);
   const model = useSignal(left.model);
   const unattended = useSignal(left.unattended);
@@ -48,9 +51,9 @@ export function CreateMission({ seed, onClose }: CreateProps) {
     unfit.value = undefined;
     written.value = { ...written.peek(), ...changes };
   };
-  useSignalEffect(() => {
+  const draftNow = (): MissionDraft => {
     const { form, text, read } = written.value;
-    const draft: MissionDraft = {
+    return {
       workdir: workdir.value,
       model: model.value,
       unattended: unattended.value,
@@ -58,9 +61,34 @@ export function CreateMission({ seed, onClose }: CreateProps) {
       text,
       read,
     };
-    begun.value = JSON.stringify(draft) !== JSON.stringify(newDraft(seed));
-    keepDraft(seed, begun.peek() ? draft : undefined);
+  };
+  const fill = ({ form, text, read, ...rest }: MissionDraft) => {
+    workdir.value = rest.workdir;
+    model.value = rest.model;
+    unattended.value = rest.unattended;
+    faults.value = {};
+    change({ form, text, read });
+  };
+  /** As it was opened, until something is changed: what is kept meanwhile may be another tab's. */
+  const opened = useRef<string>();
+  const changed = useRef(false);
+  useSignalEffect(() => {
+    const draft = draftNow();
+    const is_apart = apart.value;
+    const now = JSON.stringify(draft);
+    begun.value = now !== JSON.stringify(newDraft(seed));
+    opened.current ??= now;
+    if (!changed.current && now === opened.current) return;
+    changed.current = true;
+    keepDraft(seed, begun.peek() ? draft : undefined, is_apart);
   });
+  useEffect(() => onOtherTab(seed, () => apart.value = true), []);
+  const exchange = () => {
+    const found = other.peek()!;
+    other.value = begun.peek() ? draftNow() : undefined;
+    keepDraft(seed, other.peek(), true);
+    fill(found);
+  };
   const { form, text } = written.value;
 
   const { busy, submit } = useSubmit(async () => {
@@ -73,7 +101,7 @@ export function CreateMission({ seed, onClose }: CreateProps) {
         ...(model.value.trim() && { model: model.value.trim() }),
         approval: unattended.value ? "auto" : "ask",
       });
-      keepDraft(seed, undefined);
+      keepDraft(seed, undefined, apart.peek());
       onClose();
       app.router.go(`/missions/${mission_id}`);
     } catch (error) {
@@ -105,6 +133,14 @@ export function CreateMission({ seed, onClose }: CreateProps) {
   return (
     <Dialog title="New mission" onClose={onClose} wide kept>
       <form class="form" onSubmit={submit} onKeyDown={submitOnCtrlEnter}>
+        {apart.value
+          ? <p role="status">Another tab writes this mission too. Both drafts are kept.</p>
+          : other.value && (
+            <p>
+              Another tab left a draft of its own.{" "}
+              <Button tone="quiet" onClick={exchange}>Show the other one</Button>
+            </p>
+          )}
         <WorkdirField
           value={workdir}
           hint="In a git repository, tasks run in parallel, and the result is merged into its branch."
@@ -118,14 +154,7 @@ export function CreateMission({ seed, onClose }: CreateProps) {
             ? (
               <Button
                 tone="quiet"
-                onClick={() => {
-                  const fresh = newDraft(seed);
-                  workdir.value = fresh.workdir;
-                  model.value = fresh.model;
-                  unattended.value = fresh.unattended;
-                  faults.value = {};
-                  change({ form: fresh.form, text: undefined, read: undefined });
-                }}
+                onClick={() => fill(newDraft(seed))}
               >
                 Start over
               </Button>

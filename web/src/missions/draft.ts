@@ -12,8 +12,9 @@ export interface MissionDraft {
   read?: { text: string; spec: string };
 }
 
-function keyOf(seed: Seed | undefined): string {
-  return `svc.mission.${seed?.session_id ?? ""}`;
+/** @param other for the draft of a tab that was not the only one to write */
+function keyOf(seed: Seed | undefined, other = false): string {
+  return `svc.mission.${seed?.session_id ?? ""}${other ? ".other" : ""}`;
 }
 
 /** What a draft begins with. */
@@ -26,23 +27,36 @@ export function newDraft(seed: Seed | undefined): MissionDraft {
   };
 }
 
-/** The draft that was left, or a new one. */
-export function leftDraft(seed: Seed | undefined): MissionDraft {
+/** The draft that was left, the one of another tab, or undefined. */
+export function leftDraft(seed: Seed | undefined, other = false): MissionDraft | undefined {
   try {
-    const left = JSON.parse(localStorage.getItem(keyOf(seed)) ?? "null");
+    const left = JSON.parse(localStorage.getItem(keyOf(seed, other)) ?? "null");
     // What another version of the page has left may have other members.
-    return Array.isArray(left?.form?.tasks) ? { ...newDraft(seed), ...left } : newDraft(seed);
+    return Array.isArray(left?.form?.tasks) ? { ...newDraft(seed), ...left } : undefined;
   } catch {
-    return newDraft(seed);
+    return undefined;
   }
 }
 
 /** Keeps a draft, or forgets the one that was left. */
-export function keepDraft(seed: Seed | undefined, draft: MissionDraft | undefined): void {
+export function keepDraft(
+  seed: Seed | undefined,
+  draft: MissionDraft | undefined,
+  other = false,
+): void {
   try {
-    if (draft === undefined) localStorage.removeItem(keyOf(seed));
-    else localStorage.setItem(keyOf(seed), JSON.stringify(draft));
+    if (draft === undefined) localStorage.removeItem(keyOf(seed, other));
+    else localStorage.setItem(keyOf(seed, other), JSON.stringify(draft));
   } catch {
     // Without storage it lasts as long as the page.
   }
+}
+
+/** Calls back when another tab writes a draft of the same mission. @returns ends that */
+export function onOtherTab(seed: Seed | undefined, found: () => void): () => void {
+  const heard = ({ key, newValue }: StorageEvent) => {
+    if (key === keyOf(seed) && newValue !== null) found();
+  };
+  addEventListener("storage", heard);
+  return () => removeEventListener("storage", heard);
 }

@@ -8,6 +8,7 @@ import { explain, type Result, RpcError } from "../rpc/api.ts";
 import { Button } from "../ui/button.tsx";
 import { Chip } from "../ui/chip.tsx";
 import { Field } from "../ui/field.tsx";
+import { keepLogin, leftLogin } from "../ui/left_login.ts";
 import { Failed, Loading } from "../ui/states.tsx";
 
 type Ways = Result<"models.providers">;
@@ -146,6 +147,9 @@ interface KeyProps extends SetupProps {
   onSaved(): Promise<void>;
 }
 
+/** Under which a login at a provider is kept. */
+const LOGIN = "model";
+
 /** Takes a key, has the provider test it, and says which models it can use. */
 function KeyCard({ providers, onSaved, onModel }: KeyProps) {
   const { client, announcer } = useApp();
@@ -185,12 +189,13 @@ function KeyCard({ providers, onSaved, onModel }: KeyProps) {
     const { value } = provider;
     forget();
     const { url } = await client.call("models.login", { provider: value });
-    page_of_login.value = url;
+    keepLogin(LOGIN, { name: value, url });
     // A browser that does not open it leaves the link.
     open(url, "_blank", "noopener");
     waitFor(url, value);
   };
-  const waitFor = async (url: string, provider: string) => {
+  const waitFor = async (url: string, provider: string, is_left = false) => {
+    page_of_login.value = url;
     // Also if another provider is chosen meanwhile, the key is saved.
     const told = () => page_of_login.peek() === url;
     try {
@@ -201,10 +206,19 @@ function KeyCard({ providers, onSaved, onModel }: KeyProps) {
       if (told()) saved.value = done;
       await onSaved();
     } catch (error) {
-      if (told()) problem.value = explain(error);
+      // It came to its end while the page was loaded.
+      const gone = is_left && error instanceof RpcError && error.code === "not_found";
+      if (told() && !gone) problem.value = explain(error);
     }
+    if (leftLogin(LOGIN)?.url === url) keepLogin(LOGIN, undefined);
     if (told()) page_of_login.value = undefined;
   };
+  useEffect(() => {
+    const left = leftLogin(LOGIN);
+    if (left === undefined || !providers.some((it) => it.provider === left.name)) return;
+    provider.value = left.name;
+    waitFor(left.url, left.name, true);
+  }, []);
   const found = saved.value;
   return (
     <section class="model-card key-card" aria-label="API key">

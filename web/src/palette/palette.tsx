@@ -35,7 +35,7 @@ interface Section {
 const SHOWN = 60;
 
 /** What the palette asks for next. */
-type Step = { verb: VerbInfo } | { models_of: string };
+type Step = { verb: VerbInfo } | { models_of: string } | { files_of: string };
 
 /** Begins with what people do; all that the daemon can do stands below. */
 export function Palette({ onClose }: { onClose(): void }) {
@@ -54,6 +54,13 @@ export function Palette({ onClose }: { onClose(): void }) {
     return (
       <Dialog title={next.verb.name} onClose={onClose} wide>
         <VerbForm verb={next.verb} onBack={() => step.value = undefined} />
+      </Dialog>
+    );
+  }
+  if (next !== undefined && "files_of" in next) {
+    return (
+      <Dialog title="Open file" onClose={onClose} wide>
+        <Files session_id={next.files_of} onDone={onClose} />
       </Dialog>
     );
   }
@@ -112,6 +119,17 @@ function actions(app: App, onClose: () => void, onStep: (step: Step) => void): E
           label: "Switch model…",
           detail: item?.model ?? "",
           run: () => onStep({ models_of: session_id }),
+        } as const,
+      ]
+      : []),
+    ...(session_id !== undefined
+      ? [
+        {
+          key: "file",
+          icon: "file",
+          label: "Open file…",
+          detail: "Of the session's directory, by its name",
+          run: () => onStep({ files_of: session_id }),
         } as const,
       ]
       : []),
@@ -205,14 +223,56 @@ function Models({ session_id, onDone }: { session_id: string; onDone(): void }) 
   return <Search sections={[{ title: "Models", entries }]} label="Find a model" />;
 }
 
+/** Opens a file of a session beside its conversation. */
+function Files({ session_id, onDone }: { session_id: string; onDone(): void }) {
+  const { client, opening } = useApp();
+  const paths = useSignal<readonly string[]>([]);
+  const error = useSignal<string | undefined>(undefined);
+  const asked = useRef<Promise<void>>();
+  const look = (query: string) => {
+    const asking = client.ask("files.find", { session_id, query, limit: SHOWN }).then((it) => {
+      // More may have been typed meanwhile.
+      if (asked.current !== asking) return;
+      paths.value = it.paths.filter((path) => !path.endsWith("/"));
+      error.value = undefined;
+    }, (thrown) => {
+      if (asked.current === asking) error.value = explain(thrown);
+    });
+    asked.current = asking;
+  };
+  useEffect(() => look(""), []);
+  const open = async (path: string) => {
+    const was_first = path === paths.peek()[0];
+    let waited;
+    while (waited !== asked.current) await (waited = asked.current);
+    const found = was_first ? paths.peek()[0] : path;
+    if (found === undefined) return;
+    onDone();
+    opening.value = found;
+  };
+  const entries = paths.value.map((path): Entry => {
+    const cut = path.lastIndexOf("/") + 1;
+    const [label, detail] = [path.slice(cut), path.slice(0, cut)];
+    return { key: path, icon: "file", label, detail, run: () => open(path) };
+  });
+  return (
+    <>
+      <Search sections={[{ title: "Files", entries }]} label="Find a file" onQuery={look} />
+      {error.value && <p class="form-error" role="alert">{error}</p>}
+    </>
+  );
+}
+
 interface SearchProps {
   sections: readonly Section[];
   /** What is looked for. */
   label: string;
+  /** Finds the entries; without it they are chosen here, by their words. */
+  onQuery?(query: string): void;
 }
 
 /** A combobox: the focus stays in the box, the arrows move through what is found. */
-function Search({ sections, label }: SearchProps) {
+function Search({ sections, label, onQuery }: SearchProps) {
   const query = useSignal("");
   const asked = query.value;
   /** The key of what is chosen; undefined for the first one. */
@@ -225,7 +285,7 @@ function Search({ sections, label }: SearchProps) {
   const shown = sections.map(({ title, entries }) => ({
     title,
     entries: entries.filter(({ label, detail, words = "" }) =>
-      hasWords(query.value, [label, detail, words])
+      onQuery !== undefined || hasWords(query.value, [label, detail, words])
     ).slice(0, SHOWN),
   })).filter(({ entries }) => entries.length > 0);
   const found = shown.flatMap(({ entries }) => entries);
@@ -274,6 +334,7 @@ function Search({ sections, label }: SearchProps) {
           onInput={({ currentTarget }) => {
             query.value = currentTarget.value;
             at.value = undefined;
+            onQuery?.(query.value);
           }}
           onKeyDown={onKeyDown}
         />

@@ -1,6 +1,6 @@
 /** Splits Markdown that is still being written into blocks; those before the last few stay as they are. */
 import type { Links, Token, Tokens } from "marked";
-import { MarkdownLexer } from "./markdown_rules.ts";
+import { FENCE_END, MarkdownLexer } from "./markdown_rules.ts";
 
 /** A piece of Markdown that can be shown by itself. */
 export type Block =
@@ -23,7 +23,6 @@ export type Block =
 
 /** A paragraph without end is cut, so that a growing one is not laid out anew as a whole. */
 const PARAGRAPH_MAX = 8_000;
-const FENCE_END = /\n {0,3}(`{3,}|~{3,})\s*$/;
 /** What comes next can still change these: a list goes on, a line becomes a heading. */
 const OPEN = 2;
 

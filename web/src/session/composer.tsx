@@ -151,7 +151,14 @@ export function Composer({ store, input, onSent }: ComposerProps) {
   useEffect(() => {
     if (ended) write("");
   }, [ended]);
-  if (ended) return <p class="composer-closed">This session has ended.</p>;
+  if (ended) {
+    return (
+      <>
+        <QueuedList store={store} />
+        <p class="composer-closed">This session has ended.</p>
+      </>
+    );
+  }
   if (state === "paused") {
     return (
       <div class="composer-frame">

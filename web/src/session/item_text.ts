@@ -28,14 +28,23 @@ function sentence(text: string): string {
   return text.slice(0, 1).toUpperCase() + text.slice(1);
 }
 
-/** How a call stands, in a few words. */
-export function outcomeText({ outcome, asked }: Pick<ToolItem, "outcome" | "asked">): string {
+/**
+ * How a call stands, in a few words.
+ *
+ * @param stopped whether somebody ended what it began
+ */
+export function outcomeText(
+  { outcome, asked }: Pick<ToolItem, "outcome" | "asked">,
+  stopped = false,
+): string {
   if (outcome === undefined) return asked?.waits ? "waiting for you" : "running";
   // It was not run: how long that took says nothing.
   if (asked?.decision === "deny") return "denied";
   const { ok, duration_ms, exit_code } = outcome;
   const said = [
-    exit_code === undefined ? (ok ? undefined : "failed") : `exit ${exit_code}`,
+    exit_code === undefined
+      ? (ok ? undefined : stopped ? "stopped" : "failed")
+      : `exit ${exit_code}`,
     duration_ms === undefined ? undefined : duration(duration_ms),
   ];
   return said.filter(Boolean).join(" · ");

@@ -37,6 +37,11 @@ export function goesOn({ outcome, background }: ToolItem): boolean {
   return background === undefined ? outcome === undefined : background.ended === undefined;
 }
 
+/** Whether a subagent was stopped before it was done. */
+export function isStopped({ tool, lane_id }: ToolItem, { state }: SessionStore): boolean {
+  return tool === SUBAGENT && findLane(state, lane_id ?? "")?.status === "cancelled";
+}
+
 /** Whether so few go on that each shows its last lines by itself. */
 export function showsTail({ state: { lanes, background } }: SessionStore): boolean {
   const running = lanes.filter((it) => it.kind === "tool" && !laneEnded(it));
@@ -58,7 +63,7 @@ export function LiveFacts({ item, store }: LiveProps) {
   const ran_ms = until && Math.max(0, until - Date.parse(started_at));
   const tokens = lane_id && findLane(store.state, lane_id)?.tokens;
   const facts = [
-    running ? "running" : ended ? endText(ended) : outcomeText(item),
+    running ? "running" : ended ? endText(ended) : outcomeText(item, isStopped(item, store)),
     ran_ms && duration(Math.floor(ran_ms / 1_000) * 1_000),
     tokens && `${count(tokens)} tokens`,
   ];

@@ -18,12 +18,16 @@ export interface FormulaToken {
   block: boolean;
 }
 
+/** The end of a block of code whose fence is closed. */
+export const FENCE_END = /\n {0,3}(`{3,}|~{3,})\s*$/;
 /** A longer one is text, in characters. */
 const TEX_MAX = 5_000;
 /** Characters in which a formula ends, with all that stands around it. */
 const AHEAD = TEX_MAX + 100;
 /** Lists and quotes in each other; what is deeper is as it was written. */
 const NESTED_MAX = 40;
+/** Characters of what is nested, in all: each level reads its own again. */
+const NESTED_CHARS_MAX = 1_000_000;
 /** Characters of a longer line are not looked at: the time for that grows with the square. */
 const LINE_MAX = 10_000;
 /** A larger table is text: its short rows grow to the width of its head. */
@@ -96,6 +100,7 @@ function isLargeTable(text: string): boolean {
 /** Reads Markdown in a time that does not run away, whatever it is. */
 export class MarkdownLexer extends Lexer {
   #depth = 0;
+  #nested = 0;
 
   /** @param links addresses that are stated elsewhere in the text */
   constructor(links?: Links) {
@@ -106,7 +111,10 @@ export class MarkdownLexer extends Lexer {
   override blockTokens(text: string, tokens?: Token[], clipped?: boolean): Token[];
   override blockTokens(text: string, tokens?: TokensList, clipped?: boolean): TokensList;
   override blockTokens(text: string, tokens: Token[] = [], clipped?: boolean): Token[] {
-    if (this.#depth >= NESTED_MAX) return asWritten(text, tokens);
+    if (this.#depth > 0) this.#nested += text.length;
+    if (this.#depth >= NESTED_MAX || this.#nested > NESTED_CHARS_MAX) {
+      return asWritten(text, tokens);
+    }
     this.#depth++;
     super.blockTokens(text, tokens, clipped);
     this.#depth--;

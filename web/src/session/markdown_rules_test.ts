@@ -74,6 +74,17 @@ Deno.test("what would take long to read is as it was written", () => {
   assert(depth < 100, `${depth}`);
   assertEquals(after.raw, "after");
   assertEquals(formulas(`\\[\n${"a\n".repeat(10_000)}`), []);
+  const nested = Array.from({ length: 500 }, (_, n) => `${" ".repeat(2 * n)}- x${n}`).join("\n");
+  const levels = (tokens: Token[] = [], level = 0): number =>
+    Math.max(
+      level,
+      ...tokens.map((it) => {
+        const { items, tokens } = it as Tokens.Generic;
+        return levels(items ?? tokens, level + (it.type === "list" ? 1 : 0));
+      }),
+    );
+  const deep = levels(new MarkdownLexer().lex(nested));
+  assert(deep > 2 && deep < 20, `${deep}`);
 });
 
 Deno.test("a note at the foot of a text is shown", () => {

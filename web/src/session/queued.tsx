@@ -36,38 +36,53 @@ export function useWaiting(store: SessionStore) {
 
 interface QueuedProps {
   store: SessionStore;
-  input: RefObject<HTMLTextAreaElement>;
+  /** The box for a message, where there is one. */
+  input?: RefObject<HTMLTextAreaElement>;
 }
 
 export function QueuedList({ store, input }: QueuedProps) {
+  const { announcer } = useApp();
   const { takeBack, redeliver } = useWaiting(store);
   const queued = store.conversation.items.filter((it): it is UserItem =>
     it.kind === "user" && it.queued === true
   );
   if (queued.length === 0) return null;
   const { turn, later_held, state } = store.state;
-  const paused = state === "paused";
+  const ended = state === "ended";
+  const paused = state === "paused" || ended;
+  const copy = async (text: string) => {
+    await navigator.clipboard.writeText(text);
+    announcer.say("Copied");
+  };
   const steer = async (message_id: string) => {
     await redeliver(message_id, "steer");
-    input.current?.focus();
+    input?.current?.focus();
   };
   return (
     <section class="queued" aria-label="Queued messages" tabIndex={0}>
+      {ended && <p class="queued-held">The session ended before the model read these.</p>}
       {later_held && !turn && !paused && (
         <p class="queued-held">These wait until you send one: the last turn did not go well.</p>
       )}
       <ol>
-        {queued.map(({ key, text, message_id = "" }) => (
+        {queued.map(({ key, text, message_id = "", attachments = [] }) => (
           <li key={key}>
             <span class="queued-text clip" dir="auto">
               {text.slice(0, SHOWN_MAX)}
+              {attachments.map(({ name }) => <span key={name} class="queued-file">{name}</span>)}
             </span>
             {!paused && (
               <Button tone="quiet" icon="send" onClick={() => steer(message_id)}>
                 {turn ? "Steer" : "Send now"}
               </Button>
             )}
-            <Button tone="quiet" icon="undo" onClick={() => takeBack(message_id)}>Take back</Button>
+            {ended
+              ? <Button tone="quiet" icon="copy" onClick={() => copy(text)}>Copy</Button>
+              : (
+                <Button tone="quiet" icon="undo" onClick={() => takeBack(message_id)}>
+                  Take back
+                </Button>
+              )}
           </li>
         ))}
       </ol>

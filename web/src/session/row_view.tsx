@@ -2,9 +2,8 @@ import { useMemo } from "preact/hooks";
 import { Button } from "../ui/button.tsx";
 import { useApp } from "../app.ts";
 import { explain } from "../rpc/api.ts";
-import { Code } from "../highlight/code.tsx";
-import { languageOf } from "../../../src/base/highlight/languages.ts";
 import { Boundary } from "../ui/boundary.tsx";
+import { CodeBlock } from "../ui/code_block.tsx";
 import { Markdown } from "../ui/markdown.tsx";
 import { duration } from "../format.ts";
 import type { Block } from "./blocks.ts";
@@ -159,25 +158,4 @@ function BlockView({ block }: { block: Block }) {
   return block.kind === "code"
     ? <CodeBlock {...block} />
     : <Markdown text={block.raw} links={block.links} />;
-}
-
-function CodeBlock({ language, code, closed }: Extract<Block, { kind: "code" }>) {
-  const { announcer } = useApp();
-  const copy = async () => {
-    await navigator.clipboard.writeText(code);
-    announcer.say("Copied");
-  };
-  return (
-    <figure class="code">
-      <figcaption>
-        <span>{language || "text"}</span>
-        <Button tone="quiet" label="Copy code" onClick={copy}>Copy</Button>
-      </figcaption>
-      <pre>
-        <code>
-          <Code code={code} language={closed ? languageOf(language) : undefined} />
-        </code>
-      </pre>
-    </figure>
-  );
 }

@@ -11,6 +11,7 @@ import type { ToolItem, ToolOutcome } from "../../../src/session/view.ts";
 import { outcomeText } from "./item_text.ts";
 import {
   goesOn,
+  isStopped,
   LiveActions,
   LiveFacts,
   LiveResult,
@@ -40,7 +41,7 @@ export function ToolCard({ item, store }: ToolCardProps) {
   const open = toggled ?? (!waits && shows);
   const live = !waits && goesOn(item) && (beside || lane_id !== undefined);
   const tail = beside && live && toggled === undefined && showsTail(store);
-  const status = statusOf(item);
+  const status = isStopped(item, store) ? "cancelled" : statusOf(item);
   return (
     <div class={`tool ${status}`}>
       <div class="tool-line">

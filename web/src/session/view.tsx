@@ -20,7 +20,7 @@ import { useSwipe } from "../ui/use_swipe.ts";
 import { SideButtons, type SideName, SidePanel } from "./side.tsx";
 
 export default function SessionView({ params: { id } }: { params: RouteParams }) {
-  const { router } = useApp();
+  const { router, opening } = useApp();
   const store = useSessionStore(id);
   const search = useMemo(() => new Search(router.kept("find"), router.kept("seq")), []);
   const lanes = useSignal(false);
@@ -28,6 +28,9 @@ export default function SessionView({ params: { id } }: { params: RouteParams })
   const whole = useSignal(false);
   /** Messages that were sent from here. */
   const sent = useSignal(0);
+  useEffect(() => {
+    if (opening.value !== undefined) side.value = "files";
+  }, [opening.value]);
   const input = useRef<HTMLTextAreaElement>(null);
   const body = useRef<HTMLDivElement>(null);
   useEffect(() => {

@@ -42,7 +42,7 @@ export const GROUPS: readonly FieldGroup[] = [
       {
         key: "default_workdir",
         label: "Default directory",
-        hint: "For sessions started without a model.",
+        hint: "For sessions started without a directory.",
         kind: "directory",
         unset: "None",
       },

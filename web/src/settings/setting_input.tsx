@@ -31,7 +31,9 @@ export function SettingInput({ field, state, info, text, error, onChange }: Sett
         if (choices !== undefined) {
           return (
             <select {...control} value={text} onChange={onInput}>
-              <option value="">{fallback} (default)</option>
+              <option value="">
+                {fallback === "Default" ? fallback : `${fallback} (default)`}
+              </option>
               {Object.entries(choices).map(([value, word]) => (
                 <option key={value} value={value}>{word}</option>
               ))}

@@ -1,10 +1,12 @@
 import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
 import { useApp } from "../app.ts";
-import type { Result } from "../rpc/api.ts";
+import { type Result, RpcError } from "../rpc/api.ts";
 import { Button } from "../ui/button.tsx";
 import { Chip } from "../ui/chip.tsx";
 import { ConfirmDialog } from "../ui/dialog.tsx";
 import { Disclosure } from "../ui/disclosure.tsx";
+import { keepLogin, leftLogin } from "../ui/left_login.ts";
 import { Menu, type MenuItem } from "../ui/menu.tsx";
 import { CallTool } from "./call_tool.tsx";
 import { changeServer } from "./policy.ts";
@@ -110,6 +112,7 @@ function ServerMenu({ server, onChanged }: MenuProps) {
   /** The provider's page, while the login waits for the person. */
   const page = useSignal<string | undefined>(undefined);
   const { name, transport, enabled, logged_in } = server;
+  const kind = `server.${name}`;
   const close = () => asked.value = undefined;
 
   const logIn = async () => {
@@ -119,18 +122,31 @@ function ServerMenu({ server, onChanged }: MenuProps) {
     if (!needed || url === undefined || !/^https?:/i.test(url)) {
       return announcer.say(`${name} needs no login`);
     }
-    page.value = url;
+    keepLogin(kind, { name, url });
     // Browsers may refuse it; then there is the link.
     globalThis.open(url, "_blank", "noopener");
+    waitFor(url);
+  };
+  const waitFor = (url: string, is_left = false) => {
+    page.value = url;
     client.call("mcp.login_result", { name }, { timeout_ms: LOGIN_DEADLINE_MS }).then(
       () => announcer.say(`Logged in to ${name}`),
-      // Who cancelled it knows that.
-      (error) => page.peek() === url && app.report(error),
+      (error) => {
+        // It came to its end while the page was loaded.
+        if (is_left && error instanceof RpcError && error.code === "not_found") return;
+        // Who cancelled it knows that.
+        if (page.peek() === url) app.report(error);
+      },
     ).finally(async () => {
+      if (leftLogin(kind)?.url === url) keepLogin(kind, undefined);
       if (page.peek() === url) page.value = undefined;
       await onChanged().catch(() => {});
     });
   };
+  useEffect(() => {
+    const left = leftLogin(kind);
+    if (left !== undefined) waitFor(left.url, true);
+  }, []);
   const logOut = async () => {
     page.value = undefined;
     await client.call("mcp.logout", { name });

@@ -6,7 +6,8 @@ import type { Links, Token, Tokens } from "marked";
 import { type ComponentChildren, h } from "preact";
 import { useMemo } from "preact/hooks";
 import { visible } from "../../../src/base/visible.ts";
-import { type FormulaToken, MarkdownLexer } from "../session/markdown_rules.ts";
+import { FENCE_END, type FormulaToken, MarkdownLexer } from "../session/markdown_rules.ts";
+import { CodeBlock } from "./code_block.tsx";
 import { Formula } from "./formula.tsx";
 
 const LINK = /^(https?:\/\/|mailto:)/i;
@@ -18,6 +19,8 @@ const DEPTH_MAX = 100;
 /** Of one piece, and their characters; more of them are shown as they were written. */
 const FORMULAS_MAX = 200;
 const TEX_MAX = 10_000;
+/** Of one piece; each is a page of its own. */
+const DIAGRAMS_MAX = 20;
 
 /** What a model or a tool wrote; what is nested too deep or grows too large is as it was written. */
 export function Markdown({ text, links }: { text: string; links?: Links }) {
@@ -38,6 +41,7 @@ class Drawing {
   #depth = 0;
   #formulas = 0;
   #tex = 0;
+  #diagrams = 0;
   #in_link = false;
 
   /** @throws {RangeError} for what is too deep or too large. */
@@ -70,6 +74,11 @@ class Drawing {
       case "heading":
         return <p class={`md-heading md-h${token.depth}`}>{within()}</p>;
       case "code":
+        if (token.lang === "mermaid" && ++this.#diagrams <= DIAGRAMS_MAX) {
+          return (
+            <CodeBlock language="mermaid" code={token.text} closed={FENCE_END.test(token.raw)} />
+          );
+        }
         return (
           <pre>
             <code>{token.text}</code>

@@ -33,8 +33,13 @@ export class ChatDraft {
   /** Follows the draft over a connection. */
   async open(rpc: RpcClient): Promise<void> {
     this.#rpc = rpc;
+    const is_first = this.#kept === undefined;
     const untouched = this.#writing.read() === (this.#kept ?? "");
     const { text } = await rpc.call("draft.follow", { session_id: this.#session_id });
+    // What was typed before the draft was there goes on with it.
+    if (is_first && text !== "" && this.#writing.read() !== "") {
+      this.#writing.show(text + this.#writing.read());
+    }
     // What was typed meanwhile is newer than what the daemon has.
     const newer = !untouched || this.#writing.read() !== (this.#kept ?? "");
     this.#kept = text;

@@ -75,6 +75,8 @@ class TerminalChat {
   readonly #branch: BranchWatch;
   readonly #draft: ChatDraft;
   readonly #editor = new MessageEditor();
+  /** Whether the editor is open. */
+  #edits = false;
   /** Another session is to be shown. */
   readonly #other = Promise.withResolvers<Left>();
   #opens = false;
@@ -111,9 +113,15 @@ class TerminalChat {
       },
     });
     const edit = async () => {
+      // A second Ctrl-G may have come with the first.
+      if (this.#edits) return;
+      this.#edits = true;
       painter.hold(true);
       const edited = await terminal.lend(() => this.#editor.edit(tui.textToEdit()))
-        .finally(() => painter.hold(false));
+        .finally(() => {
+          this.#edits = false;
+          painter.hold(false);
+        });
       if ("text" in edited) tui.takeEdited(edited.text);
       else tui.notice(edited.problem);
       this.#draft.changed();
@@ -211,7 +219,7 @@ class TerminalChat {
     this.#arming.close();
     await within(Promise.all(this.#answering), LAST_MS);
     await this.#draft.close();
-    this.#editor[Symbol.dispose]();
+    await this.#editor.close();
     this.#rpc.close();
   }
 

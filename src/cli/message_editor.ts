@@ -19,7 +19,7 @@ export function editorCommand(): string | undefined {
 }
 
 /** Edits a text in an editor that has the terminal until it ends. */
-export class MessageEditor implements Disposable {
+export class MessageEditor {
   #dir: string | undefined;
   #child: Deno.ChildProcess | undefined;
 
@@ -38,7 +38,8 @@ export class MessageEditor implements Disposable {
     } catch (error) {
       return { problem: `the message stays: ${messageOf(error)}` };
     } finally {
-      this[Symbol.dispose]();
+      this.#child = undefined;
+      this.#remove();
     }
   }
 
@@ -65,16 +66,28 @@ export class MessageEditor implements Disposable {
     return { problem: `a message takes at most ${max} characters; what you wrote is in ${path}` };
   }
 
-  /** Ends the editor and removes the file. */
-  [Symbol.dispose](): void {
+  #remove(): void {
     const dir = this.#dir;
     this.#dir = undefined;
     try {
-      this.#child?.kill("SIGTERM");
+      if (dir !== undefined) Deno.removeSync(dir, { recursive: true });
     } catch {
-      // It has ended.
+      // The editor has removed it, or whoever cleans up.
     }
-    this.#child = undefined;
-    if (dir !== undefined) Deno.removeSync(dir, { recursive: true });
+  }
+
+  /** Ends the editor, which the shell has started, and removes the file. */
+  async close(): Promise<void> {
+    const child = this.#child;
+    if (child !== undefined) {
+      const { askTree, descendantsOf } = await import("../os/process_tree.ts");
+      await askTree(child.pid, await descendantsOf(child.pid));
+      try {
+        child.kill("SIGTERM");
+      } catch {
+        // It has ended.
+      }
+    }
+    this.#remove();
   }
 }

@@ -168,6 +168,46 @@ Deno.test({
 });
 
 Deno.test({
+  name: "a model does nothing by keys that its verbs refuse it",
+  ignore,
+  async fn() {
+    await using it = await Scenario.begin([
+      { calls: [{ name: "run_command", args: { command: "touch y" } }] },
+      { text: "done" },
+    ], ASKS);
+    await using mcp = await McpClient.http(it.daemon, "?caps=all");
+    const { session_id } = it;
+    const press = (params: { key: string } | { text: string }) =>
+      mcp.call("svc.tui.press_key", { session_id, ...params });
+    for (
+      const [text, says] of [
+        [`/add-dir ${it.place.dir}`, "adds directories"],
+        ["/network on", "chooses a session's network"],
+        ["/trust", "trusts a directory"],
+      ]
+    ) {
+      await press({ text });
+      assertStringIncludes(JSON.stringify(await press({ key: "enter" })), `only a person ${says}`);
+    }
+    await it.send("run it");
+    await it.event("approval.requested");
+    const armed = async () =>
+      (await it.call("tui.get_model", { jsonpath: "$.approvals[0].armed" })).matches[0];
+    await it.call("tui.snapshot");
+    await until(armed, "the question can be answered");
+    await press({ key: "1" });
+    assertStringIncludes(JSON.stringify(await press({ key: "enter" })), "only a person allows");
+    assertEquals((await it.call("session.get")).pending_approvals.length, 1);
+    assert(!there(it, "y"));
+    // The person's own keys still answer it.
+    await it.call("tui.press_key", { key: "1" });
+    await it.call("tui.press_key", { key: "enter" });
+    await it.event("turn.completed");
+    assert(there(it, "y"));
+  },
+});
+
+Deno.test({
   name: "in a terminal, line by line, and from svc ctl",
   ignore: ignore || !has_tmux,
   async fn() {

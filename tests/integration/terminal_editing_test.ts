@@ -66,6 +66,7 @@ Deno.test({
     await using it = await Scenario.begin([]);
     const fails = program(it, "fails", "exit 3");
     const removes = program(it, "removes", 'rm "$1"');
+    const removes_all = program(it, "removes_all", 'rm -r "$(dirname "$1")"');
     const binary = program(it, "binary", "printf '\\377\\376' > \"$1\"");
     const long = program(it, "long", 'head -c 1200000 /dev/zero | tr "\\0" x > "$1"');
     for (
@@ -73,6 +74,7 @@ Deno.test({
         [fails, "ended with code 3"],
         ["/nowhere/editor", "ended with code 127"],
         [removes, "the message stays"],
+        [removes_all, "the message stays"],
         [binary, "the message stays"],
         [long, "at most 1,048,576 characters"],
       ]
@@ -84,6 +86,33 @@ Deno.test({
       await terminal.shows(says);
       await terminal.shows("› keep this");
     }
+  },
+});
+
+Deno.test({
+  name: "two Ctrl-G at once open one editor, which ends with the chat",
+  ignore,
+  async fn() {
+    await using it = await Scenario.begin([]);
+    const path = program(it, "once", 'echo "$1" >> runs; read line; echo more >> "$1"');
+    await using terminal = await openChat(it, { env: { VISUAL: path } });
+    await terminal.type("text");
+    await terminal.shows("› text");
+    await terminal.type("\x07\x07");
+    const runs = () => Deno.readTextFileSync(join(it.place.dir, "runs")).trim().split("\n");
+    await until(async () => !(await terminal.alternate()), "the editor has the terminal");
+    await terminal.press("Enter");
+    await terminal.shows(/› textmore\n● ready/);
+    assertEquals(runs().length, 1);
+    const stays = program(it, "stays", "exec sleep 9876");
+    await terminal.press("C-u", "C-d");
+    await terminal.shows("The session continues");
+    await terminal.line(`clear; VISUAL=${stays} ${svcLine("chat", "--session", it.session_id)}`);
+    await terminal.shows("● ready");
+    await terminal.press("C-g");
+    await until(() => processesWith("sleep 9876").length === 1, "the editor");
+    for (const pid of processesWith(`chat --session ${it.session_id}`)) Deno.kill(pid, "SIGTERM");
+    await until(() => processesWith("sleep 9876").length === 0, "the editor has ended");
   },
 });
 

@@ -180,6 +180,50 @@ Deno.test({
 });
 
 Deno.test({
+  name:
+    "a session that is gone is told, and the one on the screen stays; drafts join what is typed",
+  ignore,
+  async fn() {
+    await using scenario = await Scenario.begin([]);
+    const { place, client, workdir, model } = scenario;
+    const call = (method: string, params: Record<string, unknown>) =>
+      client.rpc.call(method, params);
+    const begin = async (title: string) => {
+      const session_id = await client.session({ workdir, model, approval: "auto" });
+      await call("session.configure", { session_id, title });
+      return session_id;
+    };
+    const gone = await begin("soon gone");
+    const drafted = await begin("with a draft");
+    await call("draft.set", { session_id: drafted, text: "kept before " });
+    await using terminal = await openChat(place, ["--session", scenario.session_id]);
+    await terminal.line("/sessions");
+    await terminal.type("soon gone");
+    await terminal.shows("▸ soon gone");
+    await call("session.kill", { session_id: gone });
+    await call("session.delete", { session_id: gone });
+    await terminal.press("Enter");
+    await terminal.shows("there is no session");
+    await terminal.shows("● ready");
+    await terminal.line("/sessions");
+    await terminal.type("with a draft");
+    await terminal.shows("▸ with a draft");
+    await terminal.type("\rtyped at once");
+    await terminal.shows("› kept before typed at once");
+    await until(async () => {
+      const { text } = await call("draft.get", { session_id: drafted }) as { text: string };
+      return text === "kept before typed at once";
+    }, "the draft");
+    // Of a session that was deleted meanwhile there are still ways to others.
+    await call("session.kill", { session_id: drafted });
+    await terminal.shows("● ended");
+    await call("session.delete", { session_id: drafted });
+    await terminal.press("C-p");
+    await terminal.shows("Go to another session");
+  },
+});
+
+Deno.test({
   name: "the mouse: the wheel scrolls, a click picks an answer, a drag copies",
   ignore,
   async fn() {

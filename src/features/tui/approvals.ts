@@ -22,7 +22,7 @@ export function applyToApprovals(model: Model, event: SessionEvent): void {
   else setApprovals(model, stillPending(model.approvals, event));
 }
 
-/** Adds a pending approval; it takes the keys unless a message is being typed. */
+/** Adds a pending approval; it takes the keys unless a message is being typed or looked for. */
 export function addApproval(
   model: Model,
   request: Pick<
@@ -67,7 +67,8 @@ export function addApproval(
     armed: false,
     answered: false,
   });
-  if (model.focus !== "transcript" && model.input.text === "") model.focus = "approval";
+  const writes = model.input.text !== "" || model.search !== undefined;
+  if (model.focus !== "transcript" && !writes) model.focus = "approval";
 }
 
 /** As the lines of the question are. */

@@ -28,8 +28,9 @@ export async function choicesFor(
   const session_id = model.session.id;
   switch (kind) {
     case "palette": {
-      const { commands } = await call("commands.list", { session_id });
-      return paletteChoices(model, commands);
+      // Without the person's own commands if the session is gone: there are others to go to.
+      const own = await call("commands.list", { session_id }).catch(() => undefined);
+      return paletteChoices(model, own?.commands ?? []);
     }
     case "approval":
       return approvalChoices(model);

@@ -62,12 +62,18 @@ const BEHIND_MAX = 2_000;
 const INDEXING_MS = 1_000;
 /** Deltas of a lane that are asked for. */
 const LANE_DELTAS = 1_000;
+/** Effects that need no daemon, and messages, which wait by themselves. */
+const AT_ONCE: ReadonlySet<Effect["type"]> = new Set(
+  ["send", "attach", "paste_image", "editor", "quit", "redraw", "suspend"] as const,
+);
 
 export class TuiClient {
   readonly tui: Tui;
   readonly #events: ClientEvents;
   #link: Link | undefined;
   #picker_effects: PickerEffects | undefined;
+  /** The conversation was there for the first time. */
+  readonly #opened = Promise.withResolvers<void>();
   /** Events that wait until the conversation is loaded again. */
   #held: LinkEvent[] | undefined;
 
@@ -90,6 +96,7 @@ export class TuiClient {
     if (model.seq === 0 || detail.last_seq - model.seq > BEHIND_MAX) await this.#load();
     await this.#subscribe();
     model.link = "connected";
+    this.#opened.resolve();
     this.#events.onChange();
     // Where there is a person; a client of the verbs knows where to ask.
     if (this.#events.onOpen !== undefined && needsModel(model)) {
@@ -110,6 +117,8 @@ export class TuiClient {
   async perform(effects: readonly Effect[]): Promise<void> {
     this.#events.onChange();
     for (const effect of effects) {
+      // What is typed before the conversation is there is done, and told, after that.
+      if (!AT_ONCE.has(effect.type)) await this.#opened.promise;
       try {
         await this.#perform(effect);
       } catch (error) {

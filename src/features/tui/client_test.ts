@@ -178,3 +178,15 @@ Deno.test("a subscription that fell behind is opened again where it was", async 
   await Promise.resolve();
   assertEquals(link.asked(), ["session.subscribe 5"]);
 });
+
+Deno.test("what is typed before the conversation is there is done, and told, after that", async () => {
+  const tui = new Tui(ID, { cols: 80, rows: 24 }, () => crypto.randomUUID());
+  const client = new TuiClient(tui, { onChange: () => {}, onOwn: () => {} });
+  const link = new FakeLink();
+  tui.press({ type: "paste", text: "/rename" });
+  const done = client.perform(tui.press(parseKey("enter")));
+  await client.open(link);
+  await done;
+  assertEquals(link.asked().slice(0, 2), ["session.get", "session.history"]);
+  assertEquals(tui.model.entries.map(({ lines }) => lines[0]).at(-1), "title: a title");
+});

@@ -104,7 +104,7 @@ function inMessage(model: Model, key: Key, context: PressContext): Effect[] {
 }
 
 /** Scrolls the help, or closes it. */
-function inHelp(model: Model, key: Key, { view: { cols, height } }: PressContext): Effect[] {
+export function inHelp(model: Model, key: Key, { view: { cols, height } }: PressContext): Effect[] {
   const last = Math.max(helpRows(model, cols).length - height, 0);
   const page = Math.max(height - 1, 1);
   const by: Record<string, number> = {

@@ -3,6 +3,7 @@ import { CHAT_COMMANDS } from "../../protocol/chat_commands.ts";
 import type { SessionEvent } from "../../protocol/events.ts";
 import { parseKey } from "./keys.ts";
 import type { Effect } from "./effect.ts";
+import { lineText } from "./text.ts";
 import { type SessionDetail, Tui } from "./tui.ts";
 
 const ID = "sess_00000000000000000000000000";
@@ -397,4 +398,62 @@ Deno.test("scrolled up, the window stays where it is while text comes in, and En
   assertEquals(bench.tui.snapshot().view.includes("line 199"), false);
   bench.keys("pagedown", "end");
   assertEquals(bench.model.scroll, undefined);
+});
+
+Deno.test("a question that comes during a search gets no key that is meant for the message", () => {
+  const bench = new Bench();
+  bench.keys("ctrl-r", "h");
+  bench.ask();
+  bench.tui.screen();
+  bench.tui.arm();
+  bench.keys("escape");
+  assertEquals(bench.model.focus, "input");
+  bench.keys("1");
+  assertEquals([bench.model.input.text, bench.model.approvals[0].picked], ["1", undefined]);
+  // One that was there before has the keys again, but not for what was found.
+  const before = new Bench();
+  before.ask();
+  before.tui.screen();
+  before.tui.arm();
+  before.keys("1");
+  assertEquals(before.model.approvals[0].picked?.decision, "allow");
+  before.tui.takeFound("found");
+  before.keys("2");
+  assertEquals(before.model.input.text, "found2");
+});
+
+Deno.test("what is typed into a list is made visible, and a long line shows its end", () => {
+  const bench = new Bench();
+  bench.keys("ctrl-p");
+  bench.tui.press({ type: "paste", text: "a\u202eb\x1b[31mc" });
+  const { query } = bench.model.picker!;
+  assertEquals(query.includes("\u202e") || query.includes("\x1b"), false);
+  bench.tui.press({ type: "paste", text: `${"\u{1f600}".repeat(200)}end` });
+  assert(lineText(bench.tui.screen().lines[1]).trimEnd().endsWith("\u{1f600}end"));
+});
+
+Deno.test("a click picks another answer, types nothing, and the wheel stays within the help", () => {
+  const bench = new Bench();
+  bench.ask();
+  const shown = () => bench.tui.screen().lines.map((it) => lineText(it));
+  const click = (text: string) =>
+    bench.tui.point({ row: shown().findIndex((it) => it.includes(text)), col: 4, by: 0 });
+  click("1 y allow");
+  assertEquals([bench.model.approvals[0].picked, bench.model.input.text], [undefined, ""]);
+  bench.tui.arm();
+  click("1 y allow");
+  assertEquals(bench.model.approvals[0].picked?.decision, "allow");
+  click("3 n deny");
+  assertEquals(bench.model.approvals[0].picked?.decision, "deny");
+  click("1 y allow");
+  assertEquals([bench.model.approvals[0].picked?.decision, bench.model.input.text], ["allow", ""]);
+  const help = new Bench();
+  help.keys("?");
+  const turn = (by: 1 | -1) => help.tui.point({ row: 3, col: 3, by });
+  const first = JSON.stringify(help.tui.screen().lines);
+  for (let n = 0; n < 100; n++) turn(1);
+  const last = JSON.stringify(help.tui.screen().lines);
+  turn(-1);
+  const above = JSON.stringify(help.tui.screen().lines);
+  assert(last !== first && above !== last && above !== first);
 });

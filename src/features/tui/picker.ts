@@ -2,7 +2,7 @@
 import { fuzzyScore } from "../../base/fuzzy.ts";
 import type { Effect, PickerKind } from "./effect.ts";
 import type { Key } from "./keys.ts";
-import { graphemes } from "./text.ts";
+import { cleanLine, graphemes } from "./text.ts";
 
 /** What choosing an entry does. */
 export type Chosen =
@@ -184,7 +184,7 @@ function type(picker: Picker, text: string, secret: Secret | undefined): void {
   if (picker.asked?.secret && secret !== undefined) {
     secret.text = (secret.text + text.trim()).slice(0, QUERY_MAX);
     ask(picker, "•".repeat(Math.min(secret.text.length, 40)));
-  } else ask(picker, (picker.query + text).slice(0, QUERY_MAX));
+  } else ask(picker, (picker.query + cleanLine(text)).slice(0, QUERY_MAX).toWellFormed());
 }
 
 function erase(picker: Picker, secret: Secret | undefined): void {

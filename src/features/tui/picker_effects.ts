@@ -110,6 +110,8 @@ export class PickerEffects {
         break;
       }
       case "open_session":
+        // What is not there any more is no reason to leave what is.
+        await call("session.get", { session_id: effect.session_id });
         this.#open(effect.session_id);
         break;
       case "new_session": {

@@ -3,7 +3,7 @@ import type { Size } from "./arrange.ts";
 import { firstShown } from "./menu.ts";
 import type { Model } from "./model.ts";
 import { chosenOf, fittingChoices, type Picker } from "./picker.ts";
-import { cut, type Line, line, width, wrap } from "./text.ts";
+import { cut, graphemes, type Line, line, width, wrap } from "./text.ts";
 
 /** A lower screen shows no preview. */
 const PREVIEW_ROWS = 16;
@@ -63,9 +63,11 @@ function titleOf(picker: Picker, cols: number): string {
 
 /** The end of what is typed, as far as it fits. */
 function tail(text: string, cols: number): string {
-  let shown = text;
-  while (shown !== "" && width(shown) > Math.max(cols, 1)) shown = shown.slice(1);
-  return shown;
+  const shown = graphemes(text);
+  let room = Math.max(cols, 1);
+  let from = shown.length;
+  while (from > 0 && (room -= width(shown[from - 1])) >= 0) from--;
+  return shown.slice(from).join("");
 }
 
 function listRows(picker: Picker, cols: number, room: number): Line[] {

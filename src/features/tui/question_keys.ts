@@ -53,6 +53,17 @@ export function inQuestion(model: Model, key: Key): Effect[] | undefined {
   }
 }
 
+/** Picks an answer by a click; another one takes the place of the first. */
+export function clickAnswer(model: Model, char: string): Effect[] {
+  const [approval] = model.approvals;
+  if (approval === undefined) return [];
+  const effects = approval.picked === undefined
+    ? pick(model, approval, char)
+    : goOn(model, approval, char);
+  if (effects !== undefined || !takeBack(approval)) return effects ?? [];
+  return pick(model, approval, char) ?? [];
+}
+
 /** Clears what was picked or chosen. @returns whether there was anything */
 export function takeBack(approval: ApprovalView | undefined): boolean {
   if (approval === undefined) return false;

@@ -29,12 +29,7 @@ export async function answerRequest(client: TuiClient, request: TuiRequest): Pro
       tui.screen();
       const pressed = key === undefined ? { type: "paste", text: text! } as const : parseKey(key);
       const effects = tui.press(pressed);
-      const commands = effects.flatMap((it) => it.type === "send" && it.run ? [it] : []);
-      if (by_model && commands.length > 0) {
-        // It stands in the message again.
-        for (const { client_message_id } of commands) tui.takeBack(client_message_id);
-        throw new SvcError("permission_denied", "only a person runs a command with !");
-      }
+      if (by_model) requirePerson(client, effects);
       const possible = effects.filter(({ type }) => !OF_PERSON.includes(type));
       if (effects.some(({ type }) => type === "editor" || type === "paste_image")) {
         tui.notice("that works only with keys in a terminal of your own");
@@ -58,6 +53,41 @@ export async function answerRequest(client: TuiClient, request: TuiRequest): Pro
         "not_implemented",
         "this version of the terminal UI does not support that",
       );
+  }
+}
+
+/**
+ * What the verbs refuse a model is no more possible by keys.
+ *
+ * @throws {SvcError} permission_denied; the message or the question is then there again
+ */
+function requirePerson({ tui }: TuiClient, effects: readonly Effect[]): void {
+  const refused = effects.map(doneByPerson).find((it) => it !== undefined);
+  if (refused === undefined) return;
+  for (const effect of effects) {
+    if (effect.type === "send") tui.takeBack(effect.client_message_id);
+    if (effect.type === "approve") tui.reopen(effect.approval_id);
+  }
+  throw new SvcError("permission_denied", `only a person ${refused}`);
+}
+
+/** What an effect does, if only a person does it. */
+function doneByPerson(effect: Effect): string | undefined {
+  switch (effect.type) {
+    case "send":
+      return effect.run ? "runs a command with !" : undefined;
+    case "approve":
+      return effect.decision === "deny" ? undefined : "allows something with keys";
+    case "save_key":
+    case "login":
+      return "saves a key";
+    case "setting": {
+      const { setting, value } = effect.command;
+      if (setting === "trust") return "trusts a directory";
+      if (value === "") return undefined;
+      if (setting.endsWith("_dirs")) return "adds directories to a session";
+      return setting === "network" ? "chooses a session's network" : undefined;
+    }
   }
 }
 

@@ -202,8 +202,7 @@ export class Tui {
   point(at: Point): Effect[] {
     const parts = arrange(this.model, this.#size, this.#layouts);
     const context = { view: parts.view, newId: this.#newId, named: this.#named };
-    const { effects, press: key } = point(this.model, at, parts, context);
-    return key === undefined ? effects : this.press({ type: "character", text: key });
+    return point(this.model, at, parts, context);
   }
 
   /** Shows a lane. @throws {SvcError} not_found for an unknown id. */
@@ -305,6 +304,7 @@ export class Tui {
   /** Takes an earlier message in place of what was typed. */
   takeFound(text: string): void {
     this.showDraft(text);
+    this.model.focus = "input";
   }
 
   /** Returns the message with all that was pasted, for an editor. */

@@ -43,3 +43,21 @@ Deno.test({
     assertStringIncludes(JSON.stringify(it.server.requests[0].body), "/etc/hosts is what?");
   },
 });
+
+Deno.test({
+  name: "a command of the person's can be the first line of a session, and is no message",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin(() => ({ text: "Yes." }));
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon);
+    const { page } = app;
+    const box = page.getByLabel("New session", { exact: true });
+    await box.fill("!echo from the $((40 + 2))");
+    await page.getByRole("button", { name: "Start", exact: true }).click();
+    await page.waitForURL(/\/sessions\//);
+    await page.getByRole("group", { name: /^Output of/ }).getByText("from the 42").waitFor();
+    assertEquals(it.server.requests.length, 0);
+    app.clean("a first command");
+  },
+});

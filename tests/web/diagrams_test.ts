@@ -145,6 +145,77 @@ Deno.test({
 });
 
 Deno.test({
+  name: "a diagram takes no keys from the page, and a large one is scrolled and left by keys",
+  ignore: no_browser,
+  async fn() {
+    const chain = Array.from({ length: 40 }, (_, n) => `  N${n} --> N${n + 1}`).join("\n");
+    await using it = await Scenario.begin([
+      { text: fenced(`---\ntitle: The chain\n---\ngraph TD\n${chain}`) },
+    ]);
+    await it.turn("go");
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const { page } = app;
+    const picture = page.getByTitle("Diagram: The chain").and(page.locator(":not(.undrawn)"));
+    for (const [width, height] of [[1440, 800], [390, 700]]) {
+      await page.setViewportSize({ width, height });
+      const box = (await picture.boundingBox())!;
+      await page.mouse.click(box.x + box.width / 2, box.y + box.height / 2);
+      await page.keyboard.press("Control+k");
+      await page.getByRole("dialog").getByRole("combobox").waitFor();
+      await page.keyboard.press("Escape");
+      await page.getByRole("dialog").waitFor({ state: "detached" });
+
+      await page.getByRole("button", { name: "Enlarge the diagram" }).press("Enter");
+      const large = page.getByRole("dialog", { name: "Diagram" });
+      const frame = large.locator("iframe:not(.undrawn)");
+      await frame.waitFor();
+      const { height: high } = (await frame.boundingBox())!;
+      assert(high > 2_000, `${high} px at ${width} px`);
+      await page.keyboard.press("Tab");
+      await app.focused(".diagram-whole");
+      await page.keyboard.press("End");
+      await app.holds("document.querySelector('.diagram-whole').scrollTop > 1000", "its end");
+      await app.accessible("a large diagram");
+      const whole = (await large.locator(".diagram-whole").boundingBox())!;
+      await page.mouse.click(whole.x + whole.width / 2, whole.y + whole.height / 2);
+      await page.keyboard.press("Escape");
+      await large.waitFor({ state: "detached" });
+      await app.focusKept();
+    }
+    app.clean("keys");
+  },
+});
+
+Deno.test({
+  name: "the bars of a plan can be read in the dark",
+  ignore: no_browser,
+  async fn() {
+    const bars = ["done :done, a, 2026-01-01, 9d", "now :active, 9d", "late :crit, 9d", "next :9d"];
+    await using it = await Scenario.begin([
+      { text: fenced(`gantt\n  section One\n  ${bars.join("\n  section Two\n  ")}`) },
+    ]);
+    await it.turn("go");
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon);
+    await app.page.emulateMedia({ colorScheme: "dark" });
+    await app.go(`/sessions/${it.session_id}`);
+    const frame = await drawn(app);
+    // The text is light: what is below it is not.
+    const lightest = (selector: string) =>
+      frame.locator(selector).evaluateAll((all) =>
+        // deno-lint-ignore no-explicit-any -- the page's globals
+        all.map((it) => (globalThis as any).getComputedStyle(it).fill.match(/\d+/g).map(Number))
+          .map((rgb: number[]) => Math.max(...rgb))
+      );
+    const [texts, below] = [await lightest("svg text.taskText"), await lightest("svg rect.task")];
+    assertEquals([texts.length, below.length], [bars.length, bars.length]);
+    assert(Math.min(...texts) > 200 && Math.max(...below) < 100, `${texts} on ${below}`);
+    app.clean("a plan");
+  },
+});
+
+Deno.test({
   name: "a diagram that is wrong or too large is its code, with a line that says why",
   ignore: no_browser,
   async fn() {
@@ -252,7 +323,8 @@ Deno.test({
       const links = "[href]:not(use, filter, marker, linearGradient), [onclick], script, iframe";
       assertEquals([code, await frame.locator(`svg :is(${links})`).count()], [code, 0]);
       for (const node of await frame.locator("svg .node, svg text").all()) {
-        await node.click({ force: true, timeout: 2_000 }).catch(() => {});
+        // The frame takes no clicks of a person's.
+        await node.dispatchEvent("click", {}, { timeout: 2_000 }).catch(() => {});
       }
       assertEquals([code, frame.url()], [code, `${it.daemon.url}${PAGE}`]);
     }

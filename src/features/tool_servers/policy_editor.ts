@@ -25,6 +25,8 @@ const KEYS = [
   "enabled",
 ] as const;
 
+/** Characters of a text that is edited here: the daemon waits while it is read, edited and compared. */
+const EDITED_MAX = 200_000;
 /** Shorter values are ordinary words such as `true`. */
 const SECRET_MIN = 6;
 /** A value of nothing but references, such as `Bearer ${TOKEN}`. */
@@ -90,7 +92,8 @@ export interface ServerChange {
  * @param revision of the text that the change is for
  * @returns the revision after it
  * @throws {SvcError} validation for a server that the file's reader refuses; conflict when the file
- * has changed; not_found for a name that is not in it; permission_denied when it is not private
+ * has changed or is too long; not_found for a name that is not in it; permission_denied when it is
+ * not private
  */
 export async function changePolicy(
   path: string,
@@ -101,6 +104,7 @@ export async function changePolicy(
   checkWritable(path);
   const text = readText(path);
   if (revision !== await revisionOf(text)) throw changedMeanwhile(path);
+  if (text.length > EDITED_MAX) throw tooLong(path);
   parsePolicy(text, path);
   const edited = edit(text, change, path);
   if (edited !== text) {
@@ -256,6 +260,14 @@ function checkWritable(path: string): void {
 
 async function revisionOf(text: string): Promise<string> {
   return (await sha256Hex(text)).slice(0, 16);
+}
+
+function tooLong(path: string): SvcError {
+  return new SvcError(
+    "conflict",
+    `${path} has more than ${EDITED_MAX} characters, too many to edit it from here`,
+    { hint: "edit it by hand, then read the policy again with daemon.reload_config" },
+  );
 }
 
 function changedMeanwhile(path: string): SvcError {

@@ -316,6 +316,8 @@ Deno.test({
     const anchored = "mcp_servers:\n  - &a\n    name: a\n    transport: stdio\n    command: b\n" +
       "  - <<: *a\n    name: c\n";
     await refused(anchored, 0o600, { name: "a" }, "conflict", "cannot be edited without");
+    const long = `${POLICY}${"# a remark\n".repeat(20_000)}`;
+    await refused(long, 0o600, { server: NEW }, "conflict", "too many to edit it from here");
     const latin = new Uint8Array([0x23, 0xff, 0x0a]);
     await refused(latin, 0o600, { server: NEW }, "validation", "is not UTF-8");
     if (Deno.build.os === "windows") return;

@@ -6,14 +6,12 @@ import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { useMedia } from "../ui/use_media.ts";
 import { visible } from "../../../src/base/visible.ts";
-import { answerOf, type Asked, type Colours, refusal } from "./message.ts";
+import { answerOf, type Asked, type Colours, nameOf, refusal } from "./message.ts";
 
 /** A page of the daemon's that draws one diagram and can do nothing else. */
 const PAGE = "/diagram.html";
 /** A diagram that takes longer is ended. */
 const TIME_MAX_MS = 5_000;
-/** Characters of the first line that name a diagram. */
-const NAME_MAX = 80;
 
 interface DiagramProps {
   code: string;
@@ -56,7 +54,7 @@ export function Diagram({ code, onCopy }: DiagramProps) {
         : <Source code={code} />}
       {whole.value && (
         <Dialog title="Diagram" kept wide onClose={() => whole.value = false}>
-          <div class="diagram-whole">
+          <div class="diagram-whole" tabIndex={0} role="group" aria-label="The whole diagram">
             <Drawn
               code={code}
               whole
@@ -78,6 +76,7 @@ function Source({ code }: { code: string }) {
 
 interface DrawnProps {
   code: string;
+  /** At its own size, however large. */
   whole?: boolean;
   onFailed(why: string): void;
 }
@@ -97,6 +96,7 @@ function Drawn({ code, whole = false, onFailed }: DrawnProps) {
 function Frame({ code, whole, onFailed }: Required<DrawnProps>) {
   const frame = useRef<HTMLIFrameElement>(null);
   const drawn = useSignal(false);
+  const size = useSignal<string | undefined>(undefined);
   const end = useRef(() => {});
   useEffect(() => () => end.current(), []);
   const begin = () => {
@@ -108,11 +108,12 @@ function Frame({ code, whole, onFailed }: Required<DrawnProps>) {
     };
     port1.onmessage = ({ data }) => {
       end.current();
-      const { failure } = answerOf(data);
-      if (failure === undefined) drawn.value = true;
-      else onFailed(visible(failure));
+      const { failure, width, height } = answerOf(data);
+      if (failure !== undefined) return onFailed(visible(failure));
+      if (whole && width && height) size.value = `inline-size:${width}px;block-size:${height}px`;
+      drawn.value = true;
     };
-    const asked: Asked = { code, whole, ...coloursOf(frame.current!) };
+    const asked: Asked = { code, ...coloursOf(frame.current!) };
     // It has no origin that could be named.
     frame.current!.contentWindow!.postMessage(asked, "*", [port2]);
     // It loads once: what came into it later would not be ours.
@@ -124,7 +125,10 @@ function Frame({ code, whole, onFailed }: Required<DrawnProps>) {
       <iframe
         ref={frame}
         class={drawn.value ? undefined : "undrawn"}
-        title={`Diagram: ${code.trim().split("\n")[0].slice(0, NAME_MAX)}`}
+        style={size.value}
+        title={`Diagram: ${nameOf(code)}`}
+        // There is nothing to do in it, and it would keep the keys of the page.
+        tabIndex={-1}
         sandbox="allow-scripts"
         referrerpolicy="no-referrer"
         loading="lazy"

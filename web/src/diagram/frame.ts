@@ -30,11 +30,12 @@ const OURS = [
 
 addEventListener("message", async ({ source, data, ports: [port] }: MessageEvent<Asked>) => {
   if (source !== parent) return;
-  const answer: Answer = await draw(data).then(() => ({}), (error) => ({ failure: why(error) }));
+  const answer: Answer = await draw(data).catch((error) => ({ failure: why(error) }));
   port.postMessage(answer);
 }, { once: true });
 
-async function draw({ code, colours, dark, whole }: Asked): Promise<void> {
+/** Returns the size of what it has drawn. */
+async function draw({ code, colours, dark }: Asked): Promise<Answer> {
   const { back, node, text, line, accent, plots } = colours;
   mermaid.initialize({
     startOnLoad: false,
@@ -67,6 +68,24 @@ async function draw({ code, colours, dark, whole }: Asked): Promise<void> {
       noteTextColor: text,
       noteBorderColor: line,
       activationBorderColor: accent,
+      sectionBkgColor: node,
+      sectionBkgColor2: node,
+      altSectionBkgColor: back,
+      taskBkgColor: node,
+      taskBorderColor: line,
+      taskTextColor: text,
+      taskTextDarkColor: text,
+      taskTextLightColor: text,
+      taskTextOutsideColor: text,
+      taskTextClickableColor: text,
+      activeTaskBkgColor: node,
+      activeTaskBorderColor: accent,
+      doneTaskBkgColor: back,
+      doneTaskBorderColor: line,
+      critBkgColor: back,
+      critBorderColor: accent,
+      gridColor: line,
+      todayLineColor: accent,
       pieTitleTextColor: text,
       pieLegendTextColor: text,
       pieSectionTextColor: back,
@@ -81,7 +100,7 @@ async function draw({ code, colours, dark, whole }: Asked): Promise<void> {
   root.style.colorScheme = dark ? "dark" : "light";
   root.style.background = back;
   const { svg } = await mermaid.render("diagram", code);
-  document.body.className = whole ? "whole" : "fitted";
+  document.body.className = "fitted";
   document.body.innerHTML = svg;
   const drawn = document.querySelector("svg")!;
   const { width, height } = drawn.viewBox.baseVal;
@@ -91,10 +110,12 @@ async function draw({ code, colours, dark, whole }: Asked): Promise<void> {
   drawn.setAttribute("height", `${height}`);
   // A link would lead the frame away.
   for (const link of document.querySelectorAll("a")) link.replaceWith(...link.childNodes);
+  return { width, height };
 }
 
 /** The first line of what the package says. */
 function why(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
+  if (/^No diagram type detected/.test(message)) return "its kind is not known here";
   return message.split("\n")[0].replace(/:\s*$/, "");
 }

@@ -16,14 +16,15 @@ export interface Asked {
   code: string;
   colours: Colours;
   dark: boolean;
-  /** At its own size, however large. */
-  whole: boolean;
 }
 
 /** From the frame, once. */
 export interface Answer {
   /** Why it was not drawn; nothing where it was. */
   failure?: string;
+  /** The size of the picture, in pixels. */
+  width?: number;
+  height?: number;
 }
 
 /** Characters of a diagram. */
@@ -32,6 +33,10 @@ export const CODE_MAX = 20_000;
 export const STATEMENTS_MAX = 300;
 /** Characters of a reason. */
 const FAILURE_MAX = 200;
+/** Characters of a name. */
+const NAME_MAX = 80;
+/** Pixels of a side. */
+const SIDE_MAX = 10_000;
 
 /** Returns why code is not drawn at all. */
 export function refusal(code: string): string | undefined {
@@ -42,7 +47,20 @@ export function refusal(code: string): string | undefined {
 
 /** Reads an answer: whatever runs in the frame could have written it. */
 export function answerOf(data: unknown): Answer {
-  const { failure } = Object(data);
-  if (failure === undefined) return {};
-  return { failure: String(failure).slice(0, FAILURE_MAX) };
+  const { failure, width, height } = Object(data);
+  if (failure !== undefined) return { failure: String(failure).slice(0, FAILURE_MAX) };
+  return { width: sideOf(width), height: sideOf(height) };
+}
+
+function sideOf(side: unknown): number | undefined {
+  return typeof side === "number" && side > 0 ? Math.min(Math.ceil(side), SIDE_MAX) : undefined;
+}
+
+/** What a diagram says that it shows; else its first line, which names its kind. */
+export function nameOf(code: string): string {
+  const stated = /^[ \t]*(?:accTitle|title)(?:[ \t]*:|[ \t])[ \t]*(\S.*)$/m.exec(code)?.[1];
+  const head = /^\s*---[ \t]*\n[^]*?\n[ \t]*---[ \t]*(?:\n|$)/;
+  const lines = code.replace(head, "").split("\n").map((line) => line.trim());
+  const name = stated ?? lines.find((line) => line !== "" && !line.startsWith("%%")) ?? "";
+  return name.slice(0, NAME_MAX).trim();
 }

@@ -241,7 +241,7 @@ function Files({ session_id, onDone }: { session_id: string; onDone(): void }) {
     asked.current = asking;
   };
   useEffect(() => look(""), []);
-  const open = async (path: string) => {
+  const open = async (path?: string) => {
     const was_first = path === paths.peek()[0];
     let waited;
     while (waited !== asked.current) await (waited = asked.current);
@@ -257,7 +257,12 @@ function Files({ session_id, onDone }: { session_id: string; onDone(): void }) {
   });
   return (
     <>
-      <Search sections={[{ title: "Files", entries }]} label="Find a file" onQuery={look} />
+      <Search
+        sections={[{ title: "Files", entries }]}
+        label="Find a file"
+        onQuery={look}
+        onEarly={() => open()}
+      />
       {error.value && <p class="form-error" role="alert">{error}</p>}
     </>
   );
@@ -269,10 +274,12 @@ interface SearchProps {
   label: string;
   /** Finds the entries; without it they are chosen here, by their words. */
   onQuery?(query: string): void;
+  /** Runs what is found first, for who was quicker than the answer. */
+  onEarly?(): void;
 }
 
 /** A combobox: the focus stays in the box, the arrows move through what is found. */
-function Search({ sections, label, onQuery }: SearchProps) {
+function Search({ sections, label, onQuery, onEarly }: SearchProps) {
   const query = useSignal("");
   const asked = query.value;
   /** The key of what is chosen; undefined for the first one. */
@@ -296,7 +303,8 @@ function Search({ sections, label, onQuery }: SearchProps) {
   useEffect(() => {
     // Also what is first stays chosen when something else comes or goes. More may have been typed
     // before this runs.
-    if (asked === query.peek()) at.value ??= found[0]?.key;
+    // Before an answer comes, the first one is still another question's.
+    if (asked === query.peek() && onQuery === undefined) at.value ??= found[0]?.key;
   }, [asked, found.length]);
   useEffect(() => {
     const options = list.current!.querySelectorAll("[role=option]");
@@ -311,7 +319,8 @@ function Search({ sections, label, onQuery }: SearchProps) {
       at.value = found[Math.max(0, Math.min(moves[event.key], found.length - 1))]?.key;
     } else if (event.key === "Enter" && !isComposed(event)) {
       event.preventDefault();
-      found[chosen]?.run();
+      if (found.length === 0) onEarly?.();
+      else found[chosen]?.run();
     }
   };
   return (

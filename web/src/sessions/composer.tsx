@@ -1,6 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { CallVerb } from "../../../src/features/verb_types.ts";
+import { personCommand } from "../../../src/protocol/person_command.ts";
 import { type App, useApp } from "../app.ts";
 import type { Result } from "../rpc/api.ts";
 import { enter_sends, isSend } from "../session/send_key.tsx";
@@ -38,14 +39,15 @@ export function NewSession({ info }: { info: Result<"daemon.info"> | undefined }
     }
     busy.value = true;
     await app.attempt(async () => {
-      const command = message.startsWith("/");
+      const run = personCommand(text);
+      const command = run !== undefined || message.startsWith("/");
       const { session_id } = await client.call("session.start", {
         workdir,
         approval,
         ...(model && { model }),
         ...(!command && { prompt: text }),
       });
-      if (command) await runFirst(message, session_id, app);
+      if (command) await runFirst(message, run, session_id, app);
       // What was written meanwhile is for another one.
       const written = new_session.peek().text;
       choose({ text: written === text ? "" : written, workdir });
@@ -122,10 +124,20 @@ export function NewSession({ info }: { info: Result<"daemon.info"> | undefined }
   );
 }
 
-/** As `runCommand`; where it fails, nothing is left of the session, and the line stays in the box. */
-async function runFirst(line: string, session_id: string, app: App): Promise<void> {
+/**
+ * As `runCommand`; where it fails, nothing is left of the session, and the line stays in the box.
+ *
+ * @param run a command of the person's own, instead of the line
+ */
+async function runFirst(
+  line: string,
+  run: string | undefined,
+  session_id: string,
+  app: App,
+): Promise<void> {
   try {
-    await runCommand(line, session_id, app);
+    if (run === undefined) await runCommand(line, session_id, app);
+    else await app.client.call("session.send", { session_id, text: run, run: true });
   } catch (error) {
     await app.client.call("session.delete", { session_id }).catch(() => {});
     throw error;

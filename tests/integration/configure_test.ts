@@ -1,5 +1,11 @@
 /** The settings of a session, changed while it runs. */
-import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertMatch,
+  assertRejects,
+  assertStringIncludes,
+} from "@std/assert";
 import { join } from "@std/path";
 import type { SvcError } from "../../src/protocol/errors.ts";
 import { Scenario } from "../support/scripted.ts";
@@ -235,9 +241,11 @@ Deno.test({
     await it.event("session.configured", ({ data }) => data.model?.endsWith("c"));
     await enter("/approval");
     const { view } = await it.call("tui.snapshot", { cols: 120, rows: 30 });
-    assertStringIncludes(view, "title is now by chat");
-    assertStringIncludes(view, `model is now ${it.model}c`);
-    assertStringIncludes(view, "approval: ask");
+    assertMatch(view, /▸ ask +now/);
+    await it.call("tui.press_key", { key: "escape" });
+    const { view: after } = await it.call("tui.snapshot", { cols: 120, rows: 30 });
+    assertStringIncludes(after, "title is now by chat");
+    assertStringIncludes(after, `model is now ${it.model}c`);
   },
 });
 

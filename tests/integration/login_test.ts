@@ -202,7 +202,7 @@ Deno.test({
     await terminal.line("/quit");
     await terminal.shows(/\/quit\s*\n[#$]/);
     await line("chat", place.dir);
-    await terminal.shows("save its API key with `svc login`");
+    await terminal.shows("1  log in to a provider");
     await terminal.press("C-c");
     await terminal.shows("Ctrl-C again leaves");
     await terminal.press("C-c");

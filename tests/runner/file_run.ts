@@ -166,7 +166,9 @@ function troubleOf(
     if (success || cases.some(({ outcome }) => outcome === "FAILED")) return undefined;
     return `deno test ended with code ${code}`;
   }
-  if (total === undefined) return "it cannot be loaded";
+  if (total === undefined) {
+    return signal === null ? "it cannot be loaded" : `its process ended by ${signal} at once`;
+  }
   const how = signal === null ? `with code ${code}` : `by ${signal}`;
   const left = total - ended.length;
   const where = duringOf(output);

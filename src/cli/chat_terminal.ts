@@ -129,6 +129,7 @@ class TerminalChat {
     };
     this.#client = new TuiClient(tui, {
       onChange: () => painter.request(),
+      onOpened: () => painter.hurry(),
       onOwn(effect) {
         if (effect === "quit") left.resolve({ code: 0 });
         else if (effect === "redraw") painter.forget();

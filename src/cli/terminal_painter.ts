@@ -53,7 +53,7 @@ export class Painter {
     if (this.#timer === undefined) this.#after(this.#urgent ? KEY_FRAME_MS : FRAME_MS);
   }
 
-  /** Paints what a key has changed: a person waits for it. */
+  /** Paints what a person waits for, such as what a key has changed. */
   hurry(): void {
     this.#wanted = this.#urgent = true;
     clearTimeout(this.#timer);

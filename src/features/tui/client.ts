@@ -38,6 +38,8 @@ export interface Link {
 export interface ClientEvents {
   /** The screen may look different. */
   onChange(): void;
+  /** The conversation is there: a person waits for it. */
+  onOpened?(): void;
   /** An effect that is not the daemon's business. */
   onOwn(effect: "quit" | "redraw" | "suspend" | "editor"): void;
   /** Shows another session, where there is a terminal. */
@@ -98,6 +100,7 @@ export class TuiClient {
     model.link = "connected";
     this.#opened.resolve();
     this.#events.onChange();
+    this.#events.onOpened?.();
     // Where there is a person; a client of the verbs knows where to ask.
     if (this.#events.onOpen !== undefined && needsModel(model)) {
       void this.perform([{ type: "find_models" }]);

@@ -75,13 +75,15 @@ export async function run({ flags, args, given }: Input<typeof CHAT>): Promise<n
   if (flag !== undefined) {
     throw new UsageError(`--${flag} needs a prompt`, "pass one with -p, or pipe one in");
   }
+  // Loaded while the daemon answers.
+  const screens = flags.json || !canShowScreens() ? undefined : import("./chat_terminal.ts");
   const { rpc, session_id } = await open();
   try {
-    if (flags.json || !canShowScreens()) {
+    if (screens === undefined) {
       const { converse } = await import("./chat_interactive.ts");
       return await converse(rpc, { session_id, json: flags.json, reconnect });
     }
-    const { converseInTerminal } = await import("./chat_terminal.ts");
+    const { converseInTerminal } = await screens;
     return await converseInTerminal(rpc, { session_id, paths, chooses: flags.resume });
   } finally {
     rpc.close();

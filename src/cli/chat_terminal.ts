@@ -13,6 +13,7 @@ import type { Key } from "../features/tui/keys.ts";
 import { openPicker } from "../features/tui/picker_keys.ts";
 import type { Point } from "../features/tui/point.ts";
 import { answerRequest } from "../features/tui/requests.ts";
+import { loadColumns } from "../features/tui/text.ts";
 import { Tui } from "../features/tui/tui.ts";
 import { terminalSettings } from "../features/chat_commands/terminal_settings.ts";
 import { BranchWatch } from "./branch.ts";
@@ -80,6 +81,7 @@ class TerminalChat {
   /** Another session is to be shown. */
   readonly #other = Promise.withResolvers<Left>();
   #opens = false;
+  #whole: Promise<void> | undefined;
   #rpc: RpcClient;
   /** What is asked for once the daemon can be. */
   readonly #first: Effect[] = [];
@@ -129,7 +131,11 @@ class TerminalChat {
     };
     this.#client = new TuiClient(tui, {
       onChange: () => painter.request(),
-      onOpened: () => painter.hurry(),
+      onOpened: async () => {
+        // A conversation is not shown in two ways.
+        if (tui.model.entries.some(({ kind }) => kind === "assistant")) await this.whole();
+        painter.hurry();
+      },
       onOwn(effect) {
         if (effect === "quit") left.resolve({ code: 0 });
         else if (effect === "redraw") painter.forget();
@@ -151,15 +157,23 @@ class TerminalChat {
         return await runExport(command, session_id, call);
       },
     });
-    // Without colours Markdown stays as it was written: its marks say what it means.
-    if (screen.coloured) {
-      void import("../features/tui/markdown_rows.ts").then(({ colouredLine, layMarkdown }) => {
-        tui.useMarkdown(layMarkdown, colouredLine);
-        painter.request();
-      });
-    }
     void this.#loadSettings();
     screen.chat = this;
+  }
+
+  /** Resolves when everything is shown as it should be; an empty session needs little of that. */
+  async whole(): Promise<void> {
+    await (this.#whole ??= this.#loadWhole());
+  }
+
+  async #loadWhole(): Promise<void> {
+    await loadColumns();
+    // Without colours Markdown stays as it was written: its marks say what it means.
+    if (this.#screen.coloured) {
+      const { colouredLine, layMarkdown } = await import("../features/tui/markdown_rows.ts");
+      this.tui.useMarkdown(layMarkdown, colouredLine);
+    } else this.tui.measureAgain();
+    this.#screen.painter.request();
   }
 
   async #loadSettings(): Promise<void> {
@@ -207,6 +221,7 @@ class TerminalChat {
   /** A frame is on the screen. */
   painted(): void {
     const { tui } = this;
+    void this.whole();
     this.#arming.seen(tui.shownQuestion);
     this.#branch.seen(tui.model.session.workdir, tui.model.session.turn);
     const now = { turn: tui.model.session.turn, asks: tui.model.approvals.length > 0 };
@@ -226,7 +241,10 @@ class TerminalChat {
 
   async #follow(): Promise<never> {
     for (;;) {
-      await openOver(this.#rpc, this.#client, this.#draft, this.#answering);
+      await openOver(this.#rpc, this.#client, this.#draft, {
+        answering: this.#answering,
+        whole: () => this.whole(),
+      });
       void this.#client.perform(this.#first.splice(0));
       await this.#rpc.closed;
       this.#client.close();
@@ -240,7 +258,7 @@ async function openOver(
   rpc: RpcClient,
   client: TuiClient,
   draft: ChatDraft,
-  answering: Set<Promise<void>>,
+  { answering, whole }: { answering: Set<Promise<void>>; whole: () => Promise<void> },
 ): Promise<void> {
   const link: Link = {
     call: (method, params) => rpc.call(method, ...[params] as Args<typeof method>),
@@ -253,7 +271,7 @@ async function openOver(
   rpc.onEvent = (event) => {
     if (event.type === "draft.changed") return draft.take(event.data);
     if (event.type !== "tui.request") return link.onEvent(event);
-    const answered = answerTo(rpc, client, event.data).finally(() => {
+    const answered = whole().then(() => answerTo(rpc, client, event.data)).finally(() => {
       answering.delete(answered);
       draft.changed();
     });

@@ -34,7 +34,8 @@ export class Painter {
   #wanted = false;
   /** Whether a key waits to be shown. */
   #urgent = false;
-  #last_at = -Infinity;
+  /** At first nobody has seen anything: what comes at once is in the first frame. */
+  #last_at = performance.now();
   #timer: number | undefined;
   #painting: Promise<void> | undefined;
   #closed = false;

@@ -3,7 +3,9 @@ import { changeRows, diffRows } from "./diff_layout.ts";
 import { Layouts } from "./layout.ts";
 import { addEntry } from "./entries.ts";
 import { emptyModel, type Entry } from "./model.ts";
-import { type Line, lineText, width } from "./text.ts";
+import { type Line, lineText, loadColumns, width } from "./text.ts";
+
+await loadColumns();
 
 const entryOf = (changes: Entry["changes"]): Entry => {
   const entry = addEntry(

@@ -10,6 +10,7 @@ import { DEFAULT_SIZE, type Size } from "./arrange.ts";
 import { type Link, TuiClient } from "./client.ts";
 import { answerRequest, type TuiRequest } from "./requests.ts";
 import type { answerSchema } from "./schemas.ts";
+import { loadColumns } from "./text.ts";
 import { Tui } from "./tui.ts";
 
 /** A request on its way to a terminal. */
@@ -166,7 +167,11 @@ export class TuiHost {
         if (effect === "quit") this.#release(session_id);
       },
     });
-    return { link, client: client.open(link).then(() => client), timer: 0 };
+    return {
+      link,
+      client: loadColumns().then(() => client.open(link)).then(() => client),
+      timer: 0,
+    };
   }
 
   #release(session_id: string): void {

@@ -64,6 +64,11 @@ export class Layouts {
   useMarkdown(lay: LayMarkdown, colour?: ColourCode): void {
     this.#markdown = lay;
     this.#colour = colour;
+    this.forget();
+  }
+
+  /** Lays out everything again. */
+  forget(): void {
     this.#laid = new WeakMap();
   }
 

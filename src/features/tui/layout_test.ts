@@ -2,7 +2,9 @@ import { assert, assertEquals } from "@std/assert";
 import { addEntry, growEntry } from "./entries.ts";
 import { Layouts } from "./layout.ts";
 import { emptyModel } from "./model.ts";
-import { lineText, width } from "./text.ts";
+import { lineText, loadColumns, width } from "./text.ts";
+
+await loadColumns();
 
 const ID = "sess_00000000000000000000000000";
 const TEXT = "# Title\n\nSome **bold words** and `code` that go on for longer than one row does. " +

@@ -2,8 +2,10 @@ import { assert, assertEquals } from "@std/assert";
 import type { SessionEvent } from "../../protocol/events.ts";
 import { themed } from "../../cli/theme.ts";
 import { encode } from "../../cli/terminal_painter.ts";
-import { type Line, lineText, width } from "./text.ts";
+import { type Line, lineText, loadColumns, width } from "./text.ts";
 import { type SessionDetail, Tui } from "./tui.ts";
+
+await loadColumns();
 
 const DETAIL: SessionDetail = {
   title: "a title",

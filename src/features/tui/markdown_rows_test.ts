@@ -2,7 +2,9 @@ import { assert, assertEquals } from "@std/assert";
 import { Layouts } from "./layout.ts";
 import { layMarkdown } from "./markdown_rows.ts";
 import type { Entry } from "./model.ts";
-import { type Line, lineText, width } from "./text.ts";
+import { type Line, lineText, loadColumns, width } from "./text.ts";
+
+await loadColumns();
 
 function rowsOf(text: string, cols = 40): readonly Line[] {
   return layMarkdown(text, cols, true).rows;

@@ -1,8 +1,10 @@
 import { assert, assertEquals } from "@std/assert";
 import type { SessionEvent } from "../../protocol/events.ts";
 import { parseKey } from "./keys.ts";
-import { lineText, width } from "./text.ts";
+import { lineText, loadColumns, width } from "./text.ts";
 import { type SessionDetail, Tui } from "./tui.ts";
+
+await loadColumns();
 
 const DETAIL: SessionDetail = {
   title: "a title",

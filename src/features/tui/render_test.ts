@@ -1,8 +1,10 @@
 import { assert, assertEquals } from "@std/assert";
 import type { SessionEvent } from "../../protocol/events.ts";
-import { lineText, width } from "./text.ts";
+import { lineText, loadColumns, width } from "./text.ts";
 import { type SessionDetail, Tui } from "./tui.ts";
 import { parseKey } from "./keys.ts";
+
+await loadColumns();
 
 const ID = "sess_00000000000000000000000000";
 const HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e日本語 👍🏽 " + "wide 日本 ".repeat(30);

@@ -1,6 +1,4 @@
 /** Text for a terminal: made harmless, measured, wrapped and cut in columns. */
-import width from "string-width";
-import wrapAnsi from "wrap-ansi";
 import { visible, visibleLine } from "../../base/visible.ts";
 
 /** What a piece of text means; a theme gives each its look, and without colour all look alike. */
@@ -40,7 +38,38 @@ export interface Span {
 /** One line of the screen, without its line break. */
 export type Line = readonly Span[];
 
-export { width };
+/** Measures text of every script. */
+interface Columns {
+  width(text: string): number;
+  wrap(text: string, cols: number): string[];
+}
+
+let columns: Columns | undefined;
+
+/**
+ * Loads what measures every script, which takes longer than all else that a terminal needs to begin.
+ * Until then text with other than {@linkcode PLAIN} characters is measured roughly.
+ */
+export async function loadColumns(): Promise<void> {
+  columns ??= await import("./columns.ts");
+}
+
+/**
+ * Text of characters that take one column and never combine: Latin, Cyrillic, and the signs of the
+ * screen itself, which are punctuation, arrows, lines, shapes, ticks and the spinner.
+ */
+const PLAIN =
+  /^[ -~\u00a1-\u00ac\u00ae-\u024f\u0400-\u0481\u048a-\u04ff\u2010-\u2027\u2039\u203a\u2190-\u21ff\u2212\u2500-\u25fc\u2713\u2717\u2800-\u28ff]*$/;
+/** Characters of two columns, roughly. */
+const WIDE =
+  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\u{1f000}-\u{3fffd}]/u;
+
+/** Returns how many columns a text takes. */
+export function width(text: string): number {
+  if (PLAIN.test(text)) return text.length;
+  if (columns !== undefined) return columns.width(text);
+  return graphemes(text).reduce((sum, it) => sum + (WIDE.test(it) ? 2 : 1), 0);
+}
 
 const TAB = "    ";
 /**
@@ -71,6 +100,7 @@ export function limited(text: string, max: number): string {
 
 /** Returns the graphemes of a text, in order. */
 export function graphemes(text: string): string[] {
+  if (PLAIN.test(text)) return text.split("");
   return Array.from(new Intl.Segmenter().segment(text), ({ segment }) => segment);
 }
 
@@ -80,7 +110,23 @@ export function graphemes(text: string): string[] {
  * @returns the rows; joined they are the text again.
  */
 export function wrap(text: string, cols: number): string[] {
-  return wrapAnsi(text, cols, { hard: true, trim: false }).split("\n");
+  if (PLAIN.test(text) && text.length <= cols) return [text];
+  return columns?.wrap(text, cols) ?? rows(text, cols);
+}
+
+/** Breaks a text anywhere. */
+function rows(text: string, cols: number): string[] {
+  const all = [""];
+  let used = 0;
+  for (const char of graphemes(text)) {
+    used += width(char);
+    if (used > cols && all.at(-1) !== "") {
+      all.push("");
+      used = width(char);
+    }
+    all[all.length - 1] += char;
+  }
+  return all;
 }
 
 /** Cuts a text to what fits, with an ellipsis. */

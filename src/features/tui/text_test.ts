@@ -1,5 +1,8 @@
 import { assert, assertEquals } from "@std/assert";
-import { clean, cut, cutLine, line, lineText, width, wrap } from "./text.ts";
+import * as columns from "./columns.ts";
+import { clean, cut, cutLine, line, lineText, loadColumns, width, wrap } from "./text.ts";
+
+await loadColumns();
 
 const PIECES = [
   "a",
@@ -38,6 +41,16 @@ Deno.test("columns are counted as terminals show them", () => {
     ["", 0],
   ];
   for (const [text, columns] of widths) assertEquals(width(text), columns, text);
+});
+
+Deno.test("text of plain characters is measured as all other text is", () => {
+  for (let code = 0x20; code < 0x3000; code++) {
+    const char = String.fromCodePoint(code);
+    for (const text of [char, `${char}a`, `a${char}`, char.repeat(3)]) {
+      assertEquals(width(text), columns.width(text), code.toString(16));
+      assertEquals(wrap(clean(text), 9), columns.wrap(clean(text), 9), code.toString(16));
+    }
+  }
 });
 
 Deno.test("no escape sequence and no control character gets through", () => {

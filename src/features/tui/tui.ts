@@ -111,6 +111,11 @@ export class Tui {
     this.#layouts.useMarkdown(lay, colour);
   }
 
+  /** Lays out everything again: text is measured in another way. */
+  measureAgain(): void {
+    this.#layouts.forget();
+  }
+
   get size(): Size {
     return this.#size;
   }

@@ -118,8 +118,15 @@ export function partOf(
   return longestFirst(files, {}).filter((_, n) => n % parts === part - 1);
 }
 
-/** Seconds that files of a folder take on average, for files that have not run here yet. */
-const USUAL: [folder: string, seconds: number][] = [
+/** Seconds that files of a folder take on average, and some files, for what has not run here yet. */
+export const USUAL: readonly (readonly [path: string, seconds: number])[] = [
+  ["src/features/tasks/engine_test.ts", 80],
+  ["src/features/worktree/worktree_test.ts", 50],
+  ["src/jail/command_test.ts", 50],
+  ["src/features/missions/git_workspace_test.ts", 40],
+  ["src/net/http_listener_test.ts", 25],
+  ["src/features/tasks/restate/pruning_test.ts", 15],
+  ["src/jail/unit/pool_test.ts", 15],
   ["tests/web/", 40],
   ["tests/fault/", 30],
   ["tests/", 15],
@@ -132,6 +139,6 @@ export function longestFirst(
   seconds: Readonly<Record<string, number>>,
 ): TestFile[] {
   const of = (file: TestFile) =>
-    seconds[keyOf(file)] ?? USUAL.find(([folder]) => file.path.startsWith(folder))![1];
+    seconds[keyOf(file)] ?? USUAL.find(([path]) => file.path.startsWith(path))![1];
   return [...files].sort((a, b) => of(b) - of(a) || keyOf(a).localeCompare(keyOf(b)));
 }

@@ -1,5 +1,5 @@
 import { assert, assertEquals } from "@std/assert";
-import { everything, keyOf, listed, longestFirst, named, partOf } from "./files.ts";
+import { everything, keyOf, listed, longestFirst, named, partOf, USUAL } from "./files.ts";
 
 Deno.test("the longest files start first, new ones by what is usual for their folder", () => {
   const file = (path: string, on_binary = false) => ({ path, on_binary });
@@ -22,6 +22,11 @@ Deno.test("the longest files start first, new ones by what is usual for their fo
     "tests/integration/a_test.ts",
     "src/a_test.ts",
   ]);
+});
+
+Deno.test("a file whose time is known from the start is there", async () => {
+  const paths = new Set((await everything(true)).files.map(({ path }) => path));
+  for (const [path] of USUAL) assert(!path.endsWith("_test.ts") || paths.has(path), path);
 });
 
 Deno.test("unit tests that ignore nothing may only read", async () => {

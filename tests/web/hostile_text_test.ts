@@ -1,5 +1,5 @@
 /** What models, tools and people write is shown, and does nothing. */
-import { assertEquals } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import { countRuns, IMAGE } from "../support/hostile.ts";
 import { Scenario } from "../support/scripted.ts";
 import { SharedBrowser } from "../support/shared_browser.ts";
@@ -77,7 +77,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "Markdown without end in depth or width is shown as it was written, and the view stays",
+  name: "Markdown without end in depth or width is drawn in part, and the view stays",
   ignore: no_browser,
   async fn() {
     const width = 5_000;
@@ -90,7 +90,8 @@ Deno.test({
     for (const word of ["deep", "long", "wide"]) {
       await it.turn(word);
       await log.locator("[data-role=assistant]", { hasText: word }).first().waitFor();
-      assertEquals(await log.locator("blockquote, ol, td").count(), 0, word);
+      const drawn = await log.locator("blockquote, ol, td").count();
+      assert(drawn < 100, `${word}: ${drawn}`);
     }
     app.clean("Markdown without end");
   },

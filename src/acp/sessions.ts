@@ -149,7 +149,9 @@ export class Sessions {
   async list(cwd: string | null | undefined) {
     const { sessions } = await this.#link.call("session.list", cwd ? { workdir: cwd } : {});
     return {
-      sessions: sessions.map(({ id, workdir, title, last_event_at }) => ({
+      sessions: sessions.filter((it) => !it.temporary).map((
+        { id, workdir, title, last_event_at },
+      ) => ({
         sessionId: id,
         cwd: workdir,
         title: visibleLine(title),

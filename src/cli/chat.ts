@@ -18,7 +18,7 @@ import { absolute, addedFrom } from "./workdir.ts";
 type Flags = Input<typeof CHAT>["flags"];
 
 /** Flags that need a prompt on the command line. */
-const FOR_PROMPTS = ["output", "max-steps", "max-usd", "schema", "attach"];
+const FOR_PROMPTS = ["output", "keep", "max-steps", "max-usd", "schema", "attach"];
 
 /** Runs `svc chat`. */
 export async function run({ flags, args, given }: Input<typeof CHAT>): Promise<number> {
@@ -31,6 +31,9 @@ export async function run({ flags, args, given }: Input<typeof CHAT>): Promise<n
   const rules = await rulesOf(flags);
   const prompt = await readPrompt(flags.prompt);
   const paths = ownPaths();
+  const begins = flags.session === undefined && !flags.continue && !flags.resume;
+  // Programs that read its events go on with the session that these name.
+  const temporary = begins && prompt !== "" && !flags.keep && !flags.json;
   const open = async () => {
     const rpc = await connectOrStart(paths, () => {
       if (Deno.stderr.isTerminal()) console.error("starting the daemon …");
@@ -46,6 +49,7 @@ export async function run({ flags, args, given }: Input<typeof CHAT>): Promise<n
         effort: flags.effort,
         network: flags.network,
         add_dirs: addedFrom(flags["add-dir"]),
+        temporary: temporary || undefined,
       });
       for (const rule of rules) {
         await rpc.call("permissions.add", { ...rule, scope: "session", session_id });
@@ -69,7 +73,10 @@ export async function run({ flags, args, given }: Input<typeof CHAT>): Promise<n
     const { askOnce } = await import("./chat_once.ts");
     const form = flags.json ? "events" : flags.output;
     const limits = limitsOf(flags);
-    return await askOnce({ prompt, attachments, form, limits, schema, open, reconnect });
+    const { keep } = flags;
+    return await askOnce({
+      ...{ prompt, attachments, form, limits, schema, temporary, keep, open, reconnect },
+    });
   }
   const flag = given.find((name) => FOR_PROMPTS.includes(name));
   if (flag !== undefined) {
@@ -143,8 +150,11 @@ function canShowScreens(): boolean {
   return Deno.stdout.isTerminal() && (env("TERM") ?? "dumb") !== "dumb";
 }
 
-interface Wanted
-  extends Pick<Params<"session.start">, "model" | "approval" | "effort" | "add_dirs" | "network"> {
+interface Wanted extends
+  Pick<
+    Params<"session.start">,
+    "model" | "approval" | "effort" | "add_dirs" | "network" | "temporary"
+  > {
   workdir: string;
   session?: string;
   /** Continue the newest one of the directory. */
@@ -169,7 +179,7 @@ async function sessionFor(rpc: RpcClient, wanted: Wanted): Promise<string> {
     const { chooseSession } = await import("./chat_choose.ts");
     return await chooseSession(rpc, canShowScreens());
   }
-  const { workdir, model, approval, effort, add_dirs, network } = wanted;
+  const { workdir, model, approval, effort, add_dirs, network, temporary } = wanted;
   if (!wanted.resume) {
     if (holdsSystem(await Deno.realPath(workdir).catch(() => workdir))) {
       console.error(
@@ -177,11 +187,12 @@ async function sessionFor(rpc: RpcClient, wanted: Wanted): Promise<string> {
           "svc uses no git and no browser. Use the directory of a project",
       );
     }
-    const params = { workdir, model, approval, effort, add_dirs, network };
+    const params = { workdir, model, approval, effort, add_dirs, network, temporary };
     return (await rpc.call("session.start", params)).session_id;
   }
   const real = await Deno.realPath(workdir);
-  const { sessions } = await rpc.call("session.list", { workdir: real });
+  const { sessions: listed } = await rpc.call("session.list", { workdir: real });
+  const sessions = listed.filter(({ temporary }: SessionItem) => !temporary);
   const newest = sessions.findLast((it: SessionItem) => it.state !== "unreadable") ??
     sessions.at(-1);
   if (newest?.state === "unreadable") {
@@ -189,7 +200,7 @@ async function sessionFor(rpc: RpcClient, wanted: Wanted): Promise<string> {
   }
   if (newest === undefined) {
     throw new SvcError("not_found", `no open session in ${workdir}`, {
-      hint: "run the command without --continue to start one",
+      hint: "run the command without --continue to start one; -p keeps its session with --keep",
     });
   }
   if (newest.state === "paused") await rpc.call("session.resume", { session_id: newest.id });

@@ -12,7 +12,7 @@ const OWN = {
   parked: {
     exit_code: 75,
     about:
-      "the provider's limit ends in more than 15 minutes; the turn is parked, and the daemon continues it by itself then",
+      "the provider's limit ends in more than 15 minutes; a session that is kept stays parked, and the daemon continues it by itself then",
   },
   schema: {
     exit_code: 12,

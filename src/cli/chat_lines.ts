@@ -8,7 +8,7 @@ export const LINES = {
     schema: () =>
       z.strictObject({
         type: z.literal("init"),
-        session_id: z.string().describe("The session, for `--session`"),
+        session_id: z.string().describe("The session; for `--session` if it is kept"),
         model: z.string().describe("`<provider>/<model>`"),
         cwd: z.string().describe("Working directory of the session"),
       }),

@@ -1,4 +1,5 @@
 /** `svc chat -p`: one prompt, one answer, an exit code. */
+import { deadline } from "@std/async";
 import { ConnectionLost, type EventParams, type RpcClient } from "../client/rpc.ts";
 import type { Params } from "../features/verb_types.ts";
 import { reachesFar, REMEMBER, type Scope } from "../protocol/memory.ts";
@@ -30,6 +31,10 @@ export interface OnceOptions {
   form: Form;
   limits: TurnLimits;
   schema?: AnswerCheck;
+  /** Whether the session is deleted at the end. */
+  temporary: boolean;
+  /** Whether the person is told how to go on with the session. */
+  keep: boolean;
   /** Connects, and finds or starts the session. */
   open(): Promise<Opened>;
   /**
@@ -56,6 +61,8 @@ type Asked = Pick<
   "approval_id" | "lane_id" | "call_id" | "tool" | "args" | "kind"
 >;
 
+/** How long it waits until its session is deleted; after that the daemon does it alone. */
+const DELETED_MS = 15_000;
 /** How long it waits for a parked turn. */
 const PARKED_MAX_MS = 15 * 60_000;
 /** How often the model is asked again for an answer that fits the schema. */
@@ -115,7 +122,7 @@ class Run {
       end = { stop_reason: "error", error: messageOf(error) };
     } finally {
       signals.dispose();
-      this.#opened?.rpc.close();
+      await this.#leave();
     }
     const rest = this.#progress.rest();
     if (rest !== undefined) this.#line(rest);
@@ -124,7 +131,32 @@ class Run {
     if (!await this.#output.flush()) return exitCodeOf("output_closed");
     if (failure !== undefined) throw failure.error;
     this.#complain(end);
+    if (this.#options.keep) this.#tellKept();
     return result.exit_code;
+  }
+
+  /** Deletes a temporary session. If it cannot, the daemon does so when it misses this client. */
+  async #leave(): Promise<void> {
+    if (this.#opened === undefined) return;
+    const { rpc, session_id } = this.#opened;
+    rpc.onEvent = () => {};
+    try {
+      if (!this.#options.temporary || rpc.lost) return;
+      await deadline(rpc.call("session.delete", { session_id }), DELETED_MS);
+    } catch (error) {
+      if (!(error instanceof SvcError) || error instanceof ConnectionLost) return;
+      if (error.code === "not_found" || error.code === "shutting_down") return;
+      console.error(`svc: ${visible(named(error.message))}`);
+    } finally {
+      rpc.close();
+    }
+  }
+
+  #tellKept(): void {
+    const { session_id } = this.#opened!;
+    console.error(
+      named(`svc: kept; \`svc chat --session ${session_id}\` goes on with the session`),
+    );
   }
 
   async #converse(): Promise<End> {
@@ -236,7 +268,9 @@ class Run {
       const end = await Promise.race([this.#finished.promise, lost]);
       if (end === undefined) {
         if (await this.#reopen()) continue;
-        const error = "the daemon has stopped; the turn goes on when it runs again";
+        const error = this.#options.temporary
+          ? "the daemon has stopped"
+          : "the daemon has stopped; the turn goes on when it runs again";
         return { stop_reason: "interrupted", error };
       }
       if (end.stop_reason !== "interrupted" || !await this.#goOn()) return end;
@@ -250,7 +284,9 @@ class Run {
       const stopped = this.#daemon_stops;
       if (!stopped && ++this.#crashes > CRASHES_MAX) {
         throw new SvcError("internal", `the daemon crashed ${CRASHES_MAX + 1} times`, {
-          hint: `\`svc chat --session ${session_id}\` returns to the session`,
+          hint: this.#options.temporary
+            ? "with --keep you could return to the session"
+            : `\`svc chat --session ${session_id}\` returns to the session`,
         });
       }
       const rpc = await this.#options.reconnect(stopped).catch(() => undefined);
@@ -381,8 +417,9 @@ class Run {
     const asks_for_more = tool === "run_command" && accessWords(args) !== undefined;
     const every_session = tool === APPROVAL_TOOL || asks_for_more || writesLater(args) ||
       (tool === REMEMBER && reachesFar((args as { scope?: Scope }).scope));
+    const with_person = this.#options.temporary ? "svc chat" : `svc chat --session ${session_id}`;
     const hint = every_session
-      ? `this always needs an answer; give it with \`svc chat --session ${session_id}\``
+      ? `this always needs an answer; give it with \`${with_person}\``
       : "--allow with a rule or --approve auto allows such calls";
     const call = exactLine(callLine(tool, args));
     console.error(`svc: denied, because nobody can be asked: ${call} (${named(hint)})`);
@@ -464,17 +501,20 @@ class Run {
     };
   }
 
+  #parkedAdvice(): string {
+    if (this.#options.temporary) {
+      return "it was ended; with --keep the daemon would continue it then";
+    }
+    const { session_id } = this.#opened!;
+    return `the daemon continues it then; \`svc chat --session ${session_id}\` shows it, and ` +
+      "/cancel there ends it";
+  }
+
   #complain({ stop_reason, error }: End): void {
     if (stop_reason === "ok") return;
     const why = error === undefined ? "" : `: ${visible(named(error))}`;
     console.error(`svc: turn ${stop_reason}${why}`);
-    if (stop_reason === "parked") {
-      const { session_id } = this.#opened!;
-      console.error(named(
-        `     the daemon continues it then; \`svc chat --session ${session_id}\` shows it, and /cancel ` +
-          "there ends it",
-      ));
-    }
+    if (stop_reason === "parked") console.error(`     ${named(this.#parkedAdvice())}`);
     if (stop_reason !== "schema") return;
     for (const problem of this.#checked!.problems) console.error(`     ${visible(problem)}`);
     console.error(`     the answer was:\n${visible(this.#progress.answer)}`);

@@ -203,6 +203,8 @@ export interface EventData {
     network?: Network;
     /** The title is the directory's name; the first message or a model may replace it. */
     untitled?: true;
+    /** The session is deleted when nobody follows it any more. */
+    temporary?: true;
     /** Identifies `workdir`; missing in old journals. */
     directory?: DirectoryIdentity;
   };

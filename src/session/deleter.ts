@@ -2,6 +2,7 @@
 import { dirname } from "@std/path";
 import { messageOf, SvcError } from "../protocol/errors.ts";
 import { exists } from "../os/files.ts";
+import type { DeletedCosts } from "./deleted_costs.ts";
 import type { Deletions } from "./deletions.ts";
 import type { Housekeeping } from "./housekeeping.ts";
 import type { HubParts } from "./hub_parts.ts";
@@ -11,6 +12,7 @@ import type { SessionIndex } from "./session_index.ts";
 
 interface DeleterParts extends Pick<HubParts, "log" | "endBackground" | "onEnded" | "onDeleted"> {
   deletions: Deletions;
+  costs(): Promise<DeletedCosts>;
   index: SessionIndex;
   housekeeping: Housekeeping;
   /** Finds a session. @throws {SvcError} */
@@ -56,16 +58,38 @@ export class SessionDeleter {
     const { checkSessionDir } = await import("./session_dir.ts");
     if (exists(dirname(journal_path))) checkSessionDir(journal_path, id);
     await this.#parts.index.leaveNote();
-    await this.#parts.deletions.begin(id, journal_path);
-    if (session !== undefined) await this.#endFor(session);
+    const begin = () => this.#parts.deletions.begin(id, journal_path);
+    const temporary = session?.state.temporary;
+    if (session !== undefined && temporary) {
+      await this.#endFor(session);
+      await this.#beginTemporary(session, begin);
+    } else {
+      await begin();
+      if (session !== undefined) await this.#endFor(session);
+    }
     try {
       await this.#remove(id, journal_path);
+      if (temporary) (await import("./session_dir.ts")).removeIfUnused(journal_path);
       await this.#end(id);
     } catch (cause) {
       throw new SvcError("internal", `cannot remove all of session ${id}: ${messageOf(cause)}`, {
         hint: "it is no longer listed; the daemon removes the rest at its next start",
         cause,
       });
+    }
+  }
+
+  /** Keeps the costs of a temporary session, which has ended: its person did not see it go. */
+  async #beginTemporary({ id, state }: Session, begin: () => Promise<void>): Promise<void> {
+    const hours = state.cost_hours.map(({ model = state.model, ...hour }) => ({ ...hour, model }));
+    try {
+      await (await this.#parts.costs()).add(id, hours, begin);
+    } catch (error) {
+      this.#parts.log.error("cannot keep the costs of a temporary session", {
+        session_id: id,
+        error: messageOf(error),
+      });
+      await begin();
     }
   }
 

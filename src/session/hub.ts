@@ -20,6 +20,7 @@ import { type Place, Places } from "./places.ts";
 import { isPast } from "./retention.ts";
 import type { Session, SessionParts } from "./session.ts";
 import { SessionIndex } from "./session_index.ts";
+import type { HourCost } from "./session_state.ts";
 import type { SessionItem } from "./session_item.ts";
 import { SessionTable } from "./session_table.ts";
 import { Snapshots } from "./snapshots.ts";
@@ -46,6 +47,18 @@ export class Hub {
       goOn: (session) => this.#goOn(session),
       log: this.#parts.log,
     }));
+  });
+  readonly #temporary = new Opener(async () => {
+    const { TemporarySessions } = await import("./temporary.ts");
+    return new TemporarySessions({
+      log: this.#parts.log,
+      delete: (id) => this.delete(id),
+      deleted: (id) => this.#deletions.has(id),
+    });
+  });
+  readonly #costs = new Opener(async () => {
+    const { DeletedCosts } = await import("./deleted_costs.ts");
+    return new DeletedCosts(join(this.#parts.anchors, "deleted-costs.json"));
   });
   readonly #deletions: Deletions;
   readonly #maker: SessionMaker;
@@ -140,7 +153,12 @@ export class Hub {
   /** Total cost of all sessions. */
   async spent(): Promise<{ usd: number; tokens_in: number; tokens_out: number }> {
     await this.ready;
-    return this.#table.spent();
+    return this.#table.spent(await this.deletedCosts());
+  }
+
+  /** Costs of temporary sessions that are deleted. */
+  async deletedCosts(): Promise<readonly HourCost[]> {
+    return await (await this.#costs.get()).read();
   }
 
   /** The sessions, oldest first. Returns the same array until something changes. */
@@ -242,7 +260,15 @@ export class Hub {
    */
   async create(options: CreateOptions): Promise<Session> {
     await this.ready;
-    return await this.#maker.make(options);
+    const session = await this.#maker.make(options);
+    this.#watchTemporary(session, false);
+    return session;
+  }
+
+  #watchTemporary(session: Session, restored: boolean): void {
+    if (session.state.temporary) {
+      void this.#temporary.get().then((it) => it.add(session, restored));
+    }
   }
 
   #drop(id: string): void {
@@ -324,6 +350,7 @@ export class Hub {
       new SessionDeleter({
         ...this.#parts,
         deletions: this.#deletions,
+        costs: () => this.#costs.get(),
         index: this.#index,
         housekeeping: this.#housekeeping,
         get: (id) => this.get(id),
@@ -386,6 +413,7 @@ export class Hub {
     this.#stopping = true;
     this.#continuations.stop();
     void this.#parking.opened?.then((it) => it.stop());
+    void this.#temporary.opened?.then((it) => it.stop());
     this.#housekeeping.stop();
     await Promise.allSettled([this.#resumed, this.#opener_loading?.then((it) => it.idle())]);
     const { pauseAll } = await import("./pause_all.ts");
@@ -492,6 +520,7 @@ export class Hub {
   }
 
   #onOpened(session: Session, moved: boolean): void {
+    this.#watchTemporary(session, true);
     if (moved) this.#parts.onMoved?.(session.id);
     if (session.waitsToGoOn) this.#waitForFeature(session);
     if (session.parked !== undefined) void this.#parking.get().then((it) => it.add(session));

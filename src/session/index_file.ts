@@ -35,6 +35,7 @@ export interface Known extends
     | "cost_usd"
     | "pinned"
     | "archived"
+    | "temporary"
     | "unpriced"
     | "tokens_in"
     | "tokens_out"

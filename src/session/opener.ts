@@ -189,7 +189,8 @@ async function changedSince(
   for (const [id, entry] of entries) {
     const { known, journal_path } = entry;
     const gone = known?.state === "ended" && !exists(journal_path);
-    if (known === undefined || known.busy || !gone && !isAsKnown(journal_path, known)) {
+    const due = known === undefined || known.busy || known.temporary;
+    if (due || !gone && !isAsKnown(journal_path, known)) {
       changed.push([id, entry]);
     }
     if (++looked % LOOKED_AT_ONCE === 0) await setImmediate();

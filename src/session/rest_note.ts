@@ -25,7 +25,7 @@ export function noteOf(entries: IndexEntries, open: number, files: string[]): Re
   for (const id in entries) {
     const entry = entries[id];
     const { known } = entry;
-    if (known?.busy || known?.stopped) note.wake[id] = entry;
+    if (known?.busy || known?.stopped || known?.temporary) note.wake[id] = entry;
     const { size = 0, oldest_at } = known?.journal ?? {};
     if (oldest_at === undefined) continue;
     note.size = Math.max(note.size, size);

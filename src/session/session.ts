@@ -269,7 +269,12 @@ export class Session {
 
   /** Whether somebody follows it, or a turn runs: those are told of a stop. */
   get watched(): boolean {
-    return this.#turns.active || this.#writer.watched;
+    return this.#turns.active || this.followed;
+  }
+
+  /** Whether somebody follows it. */
+  get followed(): boolean {
+    return this.#writer.watched;
   }
 
   // ── the turn ─────────────────────────────────────────────────────────────────────────────────

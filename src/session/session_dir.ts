@@ -1,8 +1,9 @@
 /** Removes sessions' directories. Loaded only for a deletion. */
-import { basename, dirname } from "@std/path";
+import { basename, dirname, join } from "@std/path";
 import { delay } from "@std/async";
 import { SvcError } from "../protocol/errors.ts";
 import { checkPrivate, syncDir } from "../os/files.ts";
+import { OWN_IGNORE } from "./workdir.ts";
 import { removeTree } from "../os/remove_tree.ts";
 
 /** Asserts that svc made a directory, with no links. @throws {SvcError} permission_denied */
@@ -36,5 +37,22 @@ export async function removeSessionDir(journal_path: string, id: string): Promis
     syncDir(dirname(dir));
   } catch (error) {
     if (!(error instanceof Deno.errors.NotFound)) throw error;
+  }
+}
+
+/** Removes the `.svc` around the directory of a session that is gone, if svc keeps nothing there. */
+export function removeIfUnused(journal_path: string): void {
+  const sessions = dirname(dirname(journal_path));
+  const own = dirname(sessions);
+  const ignore = join(own, ".gitignore");
+  try {
+    Deno.removeSync(sessions);
+    const left = [...Deno.readDirSync(own)];
+    if (left.length !== 1 || left[0].name !== ".gitignore" || !left[0].isFile) return;
+    if (Deno.readTextFileSync(ignore) !== OWN_IGNORE) return;
+    Deno.removeSync(ignore);
+    Deno.removeSync(own);
+  } catch {
+    // Other sessions are there, or somebody removes it too.
   }
 }

@@ -16,7 +16,7 @@ import type { Session } from "./session.ts";
 import { type SessionItem, toItem } from "./session_item.ts";
 import { MAIN_LANE } from "../protocol/events.ts";
 import type { SessionState } from "./session_state.ts";
-import { laneEnded, messageWaits, turnIsDue } from "./state_steps.ts";
+import { laneEnded, messageWaits, turnIsDue } from "./state_facts.ts";
 
 /** Number of sessions that makes the index a large file. */
 const MANY = 1_000;
@@ -274,6 +274,7 @@ function knownOf(state: SessionState, journal: Known["journal"]): Known {
     cost_usd: state.cost_usd,
     pinned: state.pinned,
     archived: state.archived,
+    temporary: state.temporary,
     unpriced: state.unpriced,
     tokens_in: state.tokens_in,
     tokens_out: state.tokens_out,

@@ -25,6 +25,7 @@ export function toItem(state: Shared, pending_approvals_count: number): SessionI
     cost_usd: state.cost_usd,
     pinned: state.pinned,
     archived: state.archived,
+    temporary: state.temporary,
     parked_until: state.parked_until,
     unpriced: state.unpriced,
     pending_approvals_count,

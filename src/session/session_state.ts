@@ -118,6 +118,8 @@ export interface SessionState {
   pinned?: true;
   /** Whether lists hide it until its next message. */
   archived?: true;
+  /** Whether it is deleted when nobody follows it any more. */
+  temporary?: true;
   /** How long the model may think; undefined: the provider's default. */
   effort?: Effort;
   /** Directories besides `workdir` that the person lets its tools use. */

@@ -4,6 +4,7 @@ import type { IndexEntry, Known } from "./index_file.ts";
 import type { Place, Places } from "./places.ts";
 import type { Placed } from "./relocation.ts";
 import type { Session } from "./session.ts";
+import type { HourCost } from "./session_state.ts";
 import { itemOf, type SessionIndex } from "./session_index.ts";
 import { type SessionItem, toItem } from "./session_item.ts";
 import type { Unreadable } from "./unreadable.ts";
@@ -127,8 +128,8 @@ export class SessionTable {
     return item;
   }
 
-  /** Total cost of all sessions. */
-  spent(): { usd: number; tokens_in: number; tokens_out: number } {
+  /** Total cost of all sessions. @param others costs of others */
+  spent(others: readonly HourCost[]): { usd: number; tokens_in: number; tokens_out: number } {
     const total = { usd: 0, tokens_in: 0, tokens_out: 0 };
     const add = (of: Pick<Known, "cost_usd" | "tokens_in" | "tokens_out">) => {
       total.usd += of.cost_usd;
@@ -137,6 +138,7 @@ export class SessionTable {
     };
     for (const { state } of this.open.values()) add(state);
     for (const { known } of this.dormant.values()) if (known !== undefined) add(known);
+    for (const { usd: cost_usd, ...tokens } of others) add({ cost_usd, ...tokens });
     return total;
   }
 

@@ -123,6 +123,7 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
       state.model = event.data.model;
       state.title = event.data.title;
       state.untitled = event.data.untitled && "directory";
+      state.temporary = event.data.temporary;
       state.approval = event.data.approval;
       state.effort = event.data.effort;
       state.added_dirs = event.data.added_dirs;

@@ -2,11 +2,11 @@
 import {
   type CutBy,
   type EventData,
-  type LaneStatus,
   MAIN_LANE,
   type SessionEvent,
   type TurnLimits,
 } from "../protocol/events.ts";
+import { laneEnded } from "./state_facts.ts";
 import { titleOf } from "./titles.ts";
 import type {
   Descent,
@@ -16,27 +16,11 @@ import type {
   SessionState,
 } from "./session_state.ts";
 
+export { laneEnded, laneMayMove, messageWaits, turnIsDue } from "./state_facts.ts";
+
 /** Criteria to keep, and newest steps of each. */
 const DESCENTS_KEPT = 200;
 const TIER_CHANGES_KEPT = 64;
-
-/** Whether a lane may go from one status to another (contract.md section 5). */
-export function laneMayMove(from: LaneStatus, to: LaneStatus): boolean {
-  return LANE_MOVES[from].includes(to);
-}
-
-const LANE_MOVES: Record<LaneStatus, readonly LaneStatus[]> = {
-  pending: ["running", "cancelled"],
-  running: ["blocked", "done", "errored", "cancelled"],
-  blocked: ["running", "cancelled", "errored"],
-  done: [],
-  errored: [],
-  cancelled: [],
-};
-
-export function laneEnded({ status }: Pick<Lane, "status">): boolean {
-  return LANE_MOVES[status].length === 0;
-}
 
 /** The approvals left after an event. Each ends with its decision, its lane, or the main turn. */
 export function stillPending<T extends { approval_id: string; lane_id: string }>(
@@ -49,21 +33,11 @@ export function stillPending<T extends { approval_id: string; lane_id: string }>
     case "turn.completed":
       return pending.filter((it) => it.lane_id !== MAIN_LANE);
     case "lane.status":
-      if (LANE_MOVES[data.status].length > 0) return pending;
+      if (!laneEnded(data)) return pending;
       return pending.filter((it) => it.lane_id !== data.lane_id);
     default:
       return pending;
   }
-}
-
-/** Whether a message waits for a turn. */
-export function messageWaits({ queued }: Pick<SessionState, "queued">): boolean {
-  return queued.length > 0;
-}
-
-/** Whether a message waits for a turn of its own that begins by itself. */
-export function turnIsDue({ later, later_held }: SessionState): boolean {
-  return later.length > 0 && later_held !== true;
 }
 
 /** The waiting message in data of older versions. */

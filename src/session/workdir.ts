@@ -57,6 +57,9 @@ export function makeSessionDir(workdir: string, session_id: string): string {
   return makeOwnDir(workdir, ["sessions", session_id]);
 }
 
+/** The content of the `.gitignore` in a `.svc`. */
+export const OWN_IGNORE = "*\n";
+
 /**
  * Makes a directory in a workdir's `.svc`, mode 0700 all the way, ignored by version control.
  *
@@ -70,7 +73,7 @@ export function makeOwnDir(workdir: string, names: readonly string[]): string {
   makePrivateDir(own, workdir);
   for (const name of names) makePrivateDir(path = join(path, name), workdir);
   try {
-    Deno.writeTextFileSync(join(own, ".gitignore"), "*\n", { createNew: true, mode: 0o600 });
+    Deno.writeTextFileSync(join(own, ".gitignore"), OWN_IGNORE, { createNew: true, mode: 0o600 });
   } catch (error) {
     if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
   }

@@ -185,7 +185,7 @@ Deno.test({
     const { it } = all;
     const [lib, docs] = [all.at("lib"), all.at("docs")];
     const chat = await it.place.svc([
-      ...["chat", it.workdir, "-m", "builtin/toolbelt", "-p", "help"],
+      ...["chat", it.workdir, "-m", "builtin/toolbelt", "-p", "help", "--keep"],
       ...["--add-dir", lib, "--add-dir", `${docs}:ro`],
     ]);
     assertEquals(chat.code, 0, chat.stderr);

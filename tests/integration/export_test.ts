@@ -77,7 +77,7 @@ Deno.test({
     assertEquals(file.records, journal.trimEnd().split("\n").map((line) => JSON.parse(line)));
     for (const line of journal.trimEnd().split("\n")) assertStringIncludes(stdout, line);
     assertEquals([file.format, file.session_id, file.count], [
-      "svc-session/1",
+      "svc-session/2",
       id,
       file.records.length,
     ]);
@@ -176,12 +176,12 @@ Deno.test({
       "records in another order": lines.toSpliced(3, 2, lines[4], lines[3]).join("\n"),
       "cut off": text.slice(0, text.length / 2),
       "another head": text.replace(/"head":"[0-9a-f]{64}"/, `"head":"${"0".repeat(64)}"`),
-      "another format": text.replace("svc-session/1", "svc-session/2"),
+      "another format": text.replace("svc-session/2", "svc-session/3"),
       "a record of another version": text.replace('{"v":1,', '{"v":2,'),
       "an id that is a path": text.replace(`"session_id":"${id}"`, '"session_id":"../../x"'),
       empty: "",
       "no JSON": "root:x:0:0:secret\n",
-      "JSON of something else": JSON.stringify({ format: "svc-session/1", records: [] }),
+      "JSON of something else": JSON.stringify({ format: "svc-session/2", records: [] }),
     };
     const count = async () => {
       const { sessions } = await client.rpc.call("session.list", { include_ended: true });

@@ -32,7 +32,7 @@ Deno.test({
       });
       return stderr;
     };
-    await place.svc(["chat", "--approve", "auto", "-p", "help"], { cwd });
+    await place.svc(["chat", "--approve", "auto", "-p", "help", "--keep"], { cwd });
     assertEquals(await chat("run mkdir -p a/b; echo x > plain; cat plain"), "");
     const made = await chat("run echo x > a/b/.envrc; mkdir .husky; echo x > .husky/pre-push");
     assertStringIncludes(made, "a/b/.envrc (new; direnv runs it in your shell)");

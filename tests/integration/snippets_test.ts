@@ -94,6 +94,7 @@ const PAGES: Record<string, Page> = {
     },
     not_run: [
       [/sessions move/, "not during a turn: renamed_directory_test.ts"],
+      [/ssh HOST/, "needs another machine: signed_export_test.ts"],
       [/sessions continue/, "only what a crash has cut off: continue_test.ts"],
     ],
   },

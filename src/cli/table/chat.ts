@@ -76,6 +76,11 @@ export const CHAT = spec({
       "PNG, JPEG, GIF or WebP image or PDF for the model; repeatable",
       { group: PROMPTS },
     ),
+    keep: on(
+      "Keep the session that this run starts. Otherwise it is deleted at the end, unless --json " +
+        "prints its events",
+      { group: PROMPTS },
+    ),
     "max-steps": option(
       integer(1, 10_000),
       "count",
@@ -102,6 +107,7 @@ export const CHAT = spec({
       `svc chat -p 'fix the failing test' --allow write_file --allow 'run_command: npm test *'`,
       "Allow some calls, in a script",
     ],
+    ["svc chat -p 'plan the release' --keep", "Ask, and go on with the session later"],
     ["svc chat --add-dir ../lib --add-dir ~/docs:ro", "Work in two more directories"],
     ["svc chat -c", "Continue the newest session of the current directory"],
     ["svc chat -r", "Choose a session to continue"],
@@ -111,6 +117,9 @@ export const CHAT = spec({
 a second Ctrl-C leaves. The session continues in the daemon, and \`svc chat -c\` returns to it.
 
 Without a terminal, with TERM=dumb or with --json, the conversation goes line by line.
+
+-p leaves no session behind. --keep keeps it; --json keeps it too, for programs that go on with it,
+and so do --continue and --session. The files that the agent changed stay as they are.
 
 The exit code of -p says how the turn ended: ${EXIT_CODES}. 2 is wrong usage.`,
 });

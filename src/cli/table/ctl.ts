@@ -95,7 +95,8 @@ export const SESSIONS_KILL = spec({
 export const SESSIONS_EXPORT = spec({
   summary: "Write a session to a file",
   about:
-    "json contains the journal's records and the attachments. html is one file without scripts.",
+    "json contains the journal's records and the attachments, and is signed with a key of this " +
+    "machine. html is one file without scripts.",
   args: { session_id },
   flags: {
     format: option(oneOf(["markdown", "html", "json"] as const), "format", "Format", {
@@ -105,6 +106,7 @@ export const SESSIONS_EXPORT = spec({
       TEXT,
       "file",
       "File to write (default: <session>.md, .html or .json; -: print)",
+      { short: "o" },
     ),
     force: on("Replace an existing file"),
     json,
@@ -114,14 +116,27 @@ export const SESSIONS_IMPORT = spec({
   summary: "Start a session with the conversation of an exported one",
   about:
     "`svc ctl sessions export --format json` writes such a file. The new session gets the rights of " +
-    "any new session, whatever the file says.",
-  args: { file: argument(TEXT, "The exported file") },
+    "any new session, whatever the file says. Asks you if the key that signed the file is neither " +
+    "this machine's nor one of --trust, and if the file is not signed.",
+  args: { file: argument(TEXT, "The exported file; -: standard input") },
   flags: {
     workdir: option(TEXT, "dir", "Directory that the agent works in", { default: "." }),
     model,
     title: option(TEXT, "text", "Title in lists"),
+    trust: option(
+      TEXT,
+      "key",
+      "What `svc ledger key` prints on a machine that you trust, or a file with such keys",
+    ),
+    yes: on("Import it without being asked, whoever signed it"),
     json,
   },
+  examples: [
+    [
+      "svc ctl sessions export ID --format json --output - | ssh HOST svc ctl sessions import - --yes",
+      "Move a conversation to another machine",
+    ],
+  ],
 });
 export const SESSIONS_MOVE = spec({
   summary: "Have a session work in another directory, or in its own after it was renamed",

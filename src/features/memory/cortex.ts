@@ -201,8 +201,8 @@ export class Cortex {
   /** The curator: reads a completed turn in the background. */
   turnCompleted(session: Session): void {
     if (this.#stopped || !this.#parts.settings().curator) return;
-    const { approval, trust } = session.state;
-    if (approval === "read_only" || trust === "untrusted") return;
+    const { approval, trust, temporary } = session.state;
+    if (approval === "read_only" || trust === "untrusted" || temporary) return;
     if (this.#parts.spent(session) === undefined) this.#curators.turnCompleted(session);
   }
 

@@ -26,6 +26,7 @@ export async function costHistory(
   for (const session of await hub.some(session_id)) {
     for await (const cost of costsOf(session, bucket)) sums.add(cost);
   }
+  if (session_id === undefined) { for (const cost of await hub.deletedCosts()) sums.add(cost); }
   return {
     buckets: sums.buckets.map(({ at, usd, tokens_in, tokens_out }) => {
       return { at, usd, tokens: tokens_in + tokens_out };
@@ -64,12 +65,22 @@ export async function costBreakdown(
       sums.set(key, group);
     }
   }
+  // Of these only the model is known.
+  const deleted = new CostBuckets(bucket, since);
+  for (const cost of workdir === undefined ? await hub.deletedCosts() : []) {
+    if (model !== undefined && cost.model !== model) continue;
+    const key = cost.model ?? "";
+    const group = by === "model" ? sums.get(key)?.sums ?? new CostBuckets(bucket, since) : deleted;
+    group.add(cost);
+    if (by === "model") sums.set(key, { sums: group });
+  }
   const groups = [...sums].filter(([, { sums }]) => sums.buckets.length > 0)
     .map(([key, { title, sums }]) => ({ key, title, ...sums.total, buckets: sums.buckets }))
     .sort(dearestFirst);
-  const rest = groups.slice(limit);
+  const rest: Spent[] = groups.slice(limit);
+  if (deleted.buckets.length > 0) rest.push(deleted.total);
   return {
-    total: sumOf(groups),
+    total: sumOf([...groups.slice(0, limit), ...rest]),
     groups: groups.slice(0, limit),
     ...(rest.length > 0 ? { other: sumOf(rest) } : {}),
   };

@@ -80,7 +80,9 @@ export const costVerbs = [
       z.object({
         total: spent(),
         groups: z.array(group()),
-        other: spent().optional().describe("Sum of the groups beyond the limit"),
+        other: spent().optional().describe(
+          "Sum of the groups beyond the limit, and of deleted temporary sessions",
+        ),
       }),
     async handle({ services, signal }, params) {
       const { costBreakdown } = await import("./cost_reports.ts");

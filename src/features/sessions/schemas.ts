@@ -47,6 +47,8 @@ export const startParamsSchema = () =>
       .describe("More directories for its tools and commands; not for untrusted sessions"),
     network: z.enum(NETWORKS).optional()
       .describe("What its commands reach; not for untrusted sessions"),
+    temporary: z.boolean().optional()
+      .describe("Delete it soon after its last follower leaves; unfollowed, after its turn"),
   });
 
 export const withdrawnSchema = () =>

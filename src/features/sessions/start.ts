@@ -56,6 +56,7 @@ export async function startSession(services: SessionServices, params: StartParam
     skill_pack,
     added_dirs,
     network: params.network,
+    temporary: params.temporary || undefined,
   });
   if (params.prompt !== undefined) await session.send(params.prompt);
   const { id, state } = session;

@@ -19,8 +19,10 @@ export const titles = feature({
     return {
       services: {},
       onEvents(session, events) {
-        const { untitled, model, trust } = session.state;
-        if (untitled !== "message" || trust !== "trusted" || !config().agent.titles) return;
+        const { untitled, model, trust, temporary } = session.state;
+        if (untitled !== "message" || temporary || trust !== "trusted" || !config().agent.titles) {
+          return;
+        }
         if (
           !events.some(({ type, data }) => type === "turn.completed" && data.stop_reason === "ok")
         ) {

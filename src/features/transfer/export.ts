@@ -1,10 +1,14 @@
+import { createHash } from "node:crypto";
 import { SvcError } from "../../protocol/errors.ts";
 import type { Attachment } from "../../protocol/attachments.ts";
 import type { SessionEvent } from "../../protocol/events.ts";
 import { chain } from "../../session/ledger.ts";
+import { ledgerKey } from "../../session/ledger_key.ts";
 import type { Session } from "../../session/session.ts";
+import { applyToState, emptyState } from "../../session/state.ts";
 import { Transcript } from "../../session/transcript.ts";
-import { FORMAT, type Header } from "./file.ts";
+import { ATTACHMENTS, FORMAT, type Header, RECORDS } from "./file.ts";
+import { signedLine } from "./signature.ts";
 import { type Format, HTML, MARKDOWN } from "./text.ts";
 
 export interface Part {
@@ -15,22 +19,30 @@ export interface Part {
 
 /** In characters. */
 const PART = 1_000_000;
+/** An export takes less. */
+const EXPORT_MAX_MS = 24 * 3_600_000;
 
 /**
- * Returns a part of a session's file, for `session.export`. @throws {SvcError} validation for a bad
- * cursor.
+ * Returns a part of a session's file, for `session.export`.
+ *
+ * @param key_path the key that signs the JSON file
+ * @throws {SvcError} validation for a bad cursor; journal_trimmed if records were removed meanwhile
  */
 export async function exportPart(
   session: Session,
   format: "markdown" | "html" | "json",
+  key_path: string,
   cursor?: string,
 ): Promise<Part> {
-  const places = (cursor ?? "0").split(".").map(Number);
-  if (places.length > 3 || !places.every((it) => Number.isSafeInteger(it) && it >= 0)) {
-    throw new SvcError("validation", "session.export: invalid cursor");
-  }
-  if (format === "json") return await recordsPart(session, cursor === undefined ? [] : places);
-  return await textPart(session, format === "html" ? HTML : MARKDOWN, places[0]);
+  const places = cursor?.split(".").map(Number) ?? [];
+  if (!places.every((it) => Number.isSafeInteger(it) && it >= 0)) throw badCursor();
+  if (format === "json") return await filePart(session, key_path, places);
+  if (places.length > 1) throw badCursor();
+  return await textPart(session, format === "html" ? HTML : MARKDOWN, places[0] ?? 0);
+}
+
+function badCursor(): SvcError {
+  return new SvcError("validation", "session.export: invalid cursor");
 }
 
 async function textPart(session: Session, format: Format, from: number): Promise<Part> {
@@ -47,62 +59,122 @@ async function textPart(session: Session, format: Format, from: number): Promise
   return { content: content + format.end() };
 }
 
-/**
- * @param places the file's last seq, the seq before the part, and the number of written attachments
- */
-async function recordsPart(
-  session: Session,
-  [last_seq, since_seq = 0, written = 0]: number[],
-): Promise<Part> {
-  let content = "";
-  if (last_seq === undefined) {
-    const header = await headerOf(session);
-    last_seq = header.last_seq;
-    // One line for each record: the importer checks them as they are in the journal.
-    content = `${JSON.stringify(header).slice(0, -1)},"records":[\n`;
-  }
-  let at = since_seq;
-  if (at < last_seq) {
-    for await (const { event, line } of session.journal.records(at)) {
-      if (event.seq > last_seq || content.length >= PART) break;
-      at = event.seq;
-      content += at < last_seq ? `${line},\n` : `${line}\n],"attachments":[\n`;
-    }
-    if (at === since_seq) {
-      throw new SvcError(
-        "journal_trimmed",
-        "the journal was shortened during the export; export it again",
-      );
-    }
-    return { content, next_cursor: `${last_seq}.${at}.0` };
-  }
-  const named = [...await namedIn(session, last_seq)];
-  const attachments = await session.attachments();
-  const attachment = named[written];
-  if (attachment === undefined) return { content: "]}\n" };
-  const data = attachments.read(attachment);
-  const comma = written < named.length - 1 ? "," : "";
-  const line = JSON.stringify({ ...attachment, data: data?.toBase64() ?? null });
-  return { content: `${line}${comma}\n`, next_cursor: `${last_seq}.${at}.${written + 1}` };
+// ── the JSON file ──────────────────────────────────────────────────────────────────────────────
+
+/** What a file is made of: the same again whenever it is read, unless the journal is shortened. */
+interface Source {
+  session: Session;
+  last_seq: number;
+  /** Up to where retention had shortened the journal. */
+  trimmed_seq: number;
+  exported_at: string;
 }
 
-async function headerOf(session: Session): Promise<Header> {
-  const { published_seq } = session;
+interface Place {
+  /** seq of the last record that is written. */
+  seq: number;
+  /** Number of attachments that are written. */
+  attachments: number;
+}
+
+async function filePart(session: Session, key_path: string, places: number[]): Promise<Part> {
+  const { published_seq, journal } = session;
+  const begins = places.length === 0;
+  if (begins) places = [published_seq, journal.trimmed_seq, Date.now(), 0, 0];
+  const [last_seq, trimmed_seq, at_ms, seq, attachments] = places;
+  const now = Date.now();
+  const valid = places.length === 5 && last_seq >= 1 && last_seq <= published_seq &&
+    at_ms <= now && at_ms > now - EXPORT_MAX_MS;
+  if (!valid) throw badCursor();
+  const exported_at = new Date(at_ms).toISOString();
+  const source: Source = { session, last_seq, trimmed_seq, exported_at };
+  const header = begins ? await headerOf(source) : undefined;
+  const from = { seq, attachments };
+  let content = header === undefined ? "" : headerLine(header);
+  for await (const { text, next } of piecesOf(source, from)) {
+    content += text;
+    if (content.length < PART) continue;
+    const place = [last_seq, trimmed_seq, at_ms, next.seq, next.attachments];
+    return { content, next_cursor: place.join(".") };
+  }
+  content += await lastLine(source, header ?? await headerOf(source), key_path);
+  return { content };
+}
+
+function headerLine(header: Header): string {
+  // One line for each record: the importer checks them as they are in the journal.
+  return `${JSON.stringify(header).slice(0, -1)}${RECORDS}\n`;
+}
+
+/** Yields the records and attachments after a place as they are in the file. */
+async function* piecesOf(
+  source: Source,
+  from: Place,
+): AsyncGenerator<{ text: string; next: Place }> {
+  const { session, last_seq } = source;
+  requireWhole(source);
+  let { seq } = from;
+  if (seq < last_seq) {
+    for await (const { event, line } of session.journal.records(seq)) {
+      if (event.seq > last_seq) break;
+      seq = event.seq;
+      const text = seq < last_seq ? `${line},\n` : `${line}\n${ATTACHMENTS}\n`;
+      yield { text, next: { seq, attachments: 0 } };
+    }
+  }
+  requireWhole(source);
+  if (seq < last_seq) throw wasShortened();
+  const named = [...await namedIn(session, last_seq)];
+  const files = await session.attachments();
+  for (let at = from.attachments; at < named.length; at++) {
+    const attachment = named[at];
+    const data = files.read(attachment)?.toBase64() ?? null;
+    const comma = at < named.length - 1 ? "," : "";
+    const text = `${JSON.stringify({ ...attachment, data })}${comma}\n`;
+    yield { text, next: { seq, attachments: at + 1 } };
+  }
+}
+
+/** The signature covers what is on the disk, not what a client says it was sent. */
+async function lastLine(source: Source, header: Header, key_path: string): Promise<string> {
+  const hash = createHash("sha256").update(headerLine(header));
+  let attachments = 0;
+  for await (const { text, next } of piecesOf(source, { seq: 0, attachments: 0 })) {
+    hash.update(text);
+    ({ attachments } = next);
+  }
+  requireWhole(source);
+  const { session_id, exported_at, last_seq, head, count: records } = header;
+  const sha256 = hash.digest("hex");
+  const facts = { session_id, exported_at, last_seq, head, records, attachments, sha256 };
+  return `${await signedLine(facts, await ledgerKey(key_path))}\n`;
+}
+
+/** @throws {SvcError} journal_trimmed */
+function requireWhole({ session: { journal }, trimmed_seq }: Source): void {
+  if (journal.trimmed_seq !== trimmed_seq) throw wasShortened();
+}
+
+function wasShortened(): SvcError {
+  return new SvcError(
+    "journal_trimmed",
+    "the journal was shortened during the export; export it again",
+  );
+}
+
+async function headerOf({ session, last_seq, exported_at }: Source): Promise<Header> {
+  // Its title at the last record: a later one may be known already.
+  const state = emptyState(session.id);
   let [records, head] = [0, ""];
   for await (const { event, hash } of chain(session.journal)) {
-    if (event.seq > published_seq) break;
+    if (event.seq > last_seq) break;
+    applyToState(state, event);
     records++;
     head = hash;
   }
-  return {
-    format: FORMAT,
-    session_id: session.id,
-    title: session.state.title,
-    exported_at: new Date().toISOString(),
-    last_seq: published_seq,
-    count: records,
-    head,
-  };
+  const { title } = state;
+  const { id: session_id } = session;
+  return { format: FORMAT, session_id, title, exported_at, last_seq, count: records, head };
 }
 
 /** Returns the attachments of records up to a seq, without duplicates. */

@@ -4,5 +4,7 @@ import { transferVerbs } from "./verbs.ts";
 export const transfer = feature({
   name: "transfer",
   verbs: transferVerbs,
-  open: ({ hub, models, config }) => ({ services: { hub, models, config } }),
+  open: ({ hub, models, config, paths: { ledger_key } }) => ({
+    services: { hub, models, config, ledger_key },
+  }),
 });

@@ -1,12 +1,24 @@
-/** The JSON file of a session: header, journal records, attachments. */
+/**
+ * The JSON file of a session: its header, a journal record a line, an attachment a line, and a
+ * signed statement about all of that in the last line. Loaded lazily.
+ */
 import * as z from "zod";
 
-export const FORMAT = "svc-session/1";
+/** A signed file. */
+export const FORMAT = "svc-session/2";
+/** Of earlier releases, without a signature. */
+const UNSIGNED_FORMAT = "svc-session/1";
 const SEQ_MAX = 2 ** 48;
+
+/** What follows the header in its line, and the lines between and after the other parts. */
+export const RECORDS = ',"records":[';
+export const ATTACHMENTS = '],"attachments":[';
+export const SIGNED = '],"signed":';
+export const UNSIGNED_END = "]}";
 
 export const headerSchema = () =>
   z.object({
-    format: z.literal(FORMAT),
+    format: z.enum([FORMAT, UNSIGNED_FORMAT]),
     session_id: z.string().regex(/^sess_[0-9A-Z]{26}$/),
     title: z.string(),
     exported_at: z.string(),
@@ -17,13 +29,3 @@ export const headerSchema = () =>
   });
 
 export type Header = z.output<ReturnType<typeof headerSchema>>;
-
-export const importInputSchema = () =>
-  z.object({
-    path: z.string().describe("Absolute path of the file"),
-    workdir: z.string().describe("Absolute path of the working directory"),
-    model: z.string().optional().describe("<provider>/<model>"),
-    title: z.string().min(1).max(200).optional(),
-  });
-
-export type ImportParams = z.output<ReturnType<typeof importInputSchema>>;

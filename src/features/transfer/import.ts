@@ -1,35 +1,33 @@
+import { createHash } from "node:crypto";
 import * as z from "zod";
 import type { Config } from "../../config/config.ts";
 import type { Message } from "../../models/model.ts";
 import type { ModelRegistry } from "../../models/registry.ts";
-import { readLines } from "../../os/lines.ts";
 import {
   ATTACHED_MAX,
   type Attachment,
   IMAGE_BYTES_MAX,
   MEDIA_TYPES,
 } from "../../protocol/attachments.ts";
-import { messageOf, SvcError } from "../../protocol/errors.ts";
-import type { SessionEvent } from "../../protocol/events.ts";
 import type { Hub } from "../../session/hub.ts";
-import { type Anchor, BEGINNING, hasher } from "../../session/ledger.ts";
 import { decodeRecord } from "../../session/record.ts";
-import type { SessionState } from "../../session/session_state.ts";
-import { applyToState, emptyState } from "../../session/state.ts";
 import { titleOf } from "../../session/titles.ts";
 import type { Item } from "../../session/transcript_items.ts";
 import { Transcript } from "../../session/transcript.ts";
 import { isTakenBack } from "../../session/undo_state.ts";
-import { FORMAT, type Header, headerSchema, type ImportParams } from "./file.ts";
+import { type Checked, checked, linesOf, refuse } from "./read.ts";
+import type { ImportParams } from "./schemas.ts";
+import { requireKnown } from "./signature.ts";
 
 interface ImportServices {
   readonly hub: Hub;
   models(): ModelRegistry;
   config(): Config;
+  /** The file of this machine's key. */
+  readonly ledger_key: string;
 }
 
-/** Bytes of a file, and of an attachment in base64. */
-const FILE_MAX = 512 * 1024 * 1024;
+/** Characters of an attachment in base64. */
 const BASE64_MAX = 12 * 1024 * 1024;
 
 // fields-ok: a file from elsewhere must meet narrower limits than what svc itself stores
@@ -71,15 +69,22 @@ type Taken = z.infer<typeof MessageSchema>;
 /**
  * Creates a session with the conversation of a file from `session.export`. It has the rights of any
  * new session.
- * @throws {SvcError} validation for an incomplete, changed or other file
+ *
+ * @param by_model whether a model asks for it
+ * @throws {SvcError} validation for an incomplete, changed or other file; permission_denied if a
+ * person must confirm who signed it
  */
 export async function importSession(
-  { hub, models, config }: ImportServices,
-  { path, workdir, model = models().defaultId(), title }: ImportParams,
+  { hub, models, config, ledger_key }: ImportServices,
+  params: ImportParams,
+  by_model: boolean,
 ) {
+  const { path, workdir, model = models().defaultId(), title } = params;
   models().check(model);
-  const { header, state } = await checked(path);
-  const { messages, attachments } = await conversationIn(path, state);
+  const file = await checked(path);
+  const { header } = file;
+  const signed_by = await requireKnown(file.key, ledger_key, params, by_model);
+  const { messages, attachments } = await conversationIn(path, file);
   const items = itemsOf(messages, header.last_seq);
   const { approval, effort } = config().agent;
   const made = await hub.create({
@@ -104,97 +109,19 @@ export async function importSession(
     },
   });
   const { id: session_id, state: { title: named } } = made;
-  return { session_id, workdir: made.state.workdir, title: named, messages: messages.length };
-}
-
-function refuse(path: string, problem: string, cause?: unknown): SvcError {
-  return new SvcError("validation", `${path}: ${problem}`, {
-    hint: "use a file that `svc ctl sessions export --format json` wrote",
-    cause,
-  });
-}
-
-async function* linesOf(path: string): AsyncGenerator<{ part: "records" | "rest"; line: string }> {
-  let part: "records" | "rest" = "records";
-  for await (const { line } of readLines(path, 0, FILE_MAX)) {
-    if (line === '],"attachments":[') part = "rest";
-    else yield { part, line: line.endsWith(",") ? line.slice(0, -1) : line };
-  }
-}
-
-/** Checks the hash chain, and finds records that were taken back. */
-async function checked(path: string): Promise<{ header: Header; state: SessionState }> {
-  await checkSize(path);
-  const hashOf = await hasher();
-  const state = emptyState("");
-  let header: Header | undefined;
-  let head: Anchor = BEGINNING;
-  let [records, whole] = [0, false];
-  for await (const { part, line } of linesOf(path)) {
-    if (header === undefined) {
-      header = headerOf(path, line);
-      continue;
-    }
-    if (part === "rest") {
-      whole ||= line === "]}";
-      continue;
-    }
-    const event = recordOf(path, line, ++records);
-    const begins = records === 1 && event.type === "session.checkpoint";
-    if (!begins && event.seq !== head.seq + 1) {
-      throw refuse(path, `record ${records} does not follow the one before it`);
-    }
-    try {
-      head = hashOf(head, event, line);
-      applyToState(state, event);
-    } catch (error) {
-      throw refuse(path, `record ${records} cannot be read`, error);
-    }
-  }
-  if (header === undefined || !whole) throw refuse(path, "the file is incomplete");
-  if (head.hash !== header.head || head.seq !== header.last_seq || records !== header.count) {
-    throw refuse(path, "the records were changed: their hash chain does not end as the file says");
-  }
-  return { header, state };
-}
-
-async function checkSize(path: string): Promise<void> {
-  let info: Deno.FileInfo;
-  try {
-    info = await Deno.lstat(path);
-  } catch (error) {
-    throw refuse(path, `cannot be read: ${messageOf(error)}`, error);
-  }
-  if (!info.isFile) throw refuse(path, "is not a regular file");
-  if (info.size > FILE_MAX) throw refuse(path, "is larger than 512 MiB");
-}
-
-function headerOf(path: string, line: string): Header {
-  const begin = ',"records":[';
-  try {
-    if (!line.endsWith(begin)) throw new Error("no records");
-    return headerSchema().parse(JSON.parse(`${line.slice(0, -begin.length)}}`));
-  } catch (error) {
-    throw refuse(
-      path,
-      `is not an exported session: its first line has no "format":"${FORMAT}"`,
-      error,
-    );
-  }
-}
-
-function recordOf(path: string, line: string, n: number): SessionEvent {
-  try {
-    return decodeRecord(line);
-  } catch (error) {
-    throw refuse(path, `record ${n} ${messageOf(error)}`, error);
-  }
+  return {
+    session_id,
+    workdir: made.state.workdir,
+    title: named,
+    messages: messages.length,
+    signed_by,
+  };
 }
 
 /** Returns the messages with their attachments. */
 async function conversationIn(
   path: string,
-  { undo }: SessionState,
+  { state: { undo }, sha256 }: Checked,
 ): Promise<{ messages: Taken[]; attachments: Map<Attachment, Uint8Array<ArrayBuffer>> }> {
   const transcript = new Transcript();
   let messages: Taken[] | undefined;
@@ -208,28 +135,36 @@ async function conversationIn(
     );
     for (const it of messages.flatMap(attachmentsOf)) named.set(it.hash, it);
   };
-  let first = true;
+  let read = "";
   try {
-    for await (const { part, line } of linesOf(path)) {
-      if (part === "rest") {
+    for await (const { part, line } of linesOf(path, (ending) => read = ending.sha256)) {
+      if (part === "attachments") {
         if (messages === undefined) finish();
-        const data = line === "]}" || line.length > BASE64_MAX ? undefined : JSON.parse(line);
+        const data = line.length > BASE64_MAX ? undefined : JSON.parse(line);
         const attachment = named.get(data?.hash);
         if (attachment && typeof data.data === "string") {
-          attachments.set(attachment, Uint8Array.fromBase64(data.data));
+          attachments.set(attachment, contentOf(attachment, data.data));
         }
-      } else if (first) first = false;
-      else {
+      } else if (part === "records") {
         const event = decodeRecord(line);
         // The new session compacts the conversation itself.
         if (event.type === "session.compacted" || isTakenBack(undo, event.seq)) continue;
         transcript.apply(event);
       }
     }
+    if (messages === undefined) finish();
   } catch (error) {
     throw refuse(path, "its conversation cannot be read", error);
   }
+  if (read !== sha256) throw refuse(path, "it was changed while svc read it");
   return { messages: messages ?? [], attachments };
+}
+
+/** @throws {Error} for other content than the record names */
+function contentOf({ hash }: Attachment, base64: string): Uint8Array<ArrayBuffer> {
+  const data = Uint8Array.fromBase64(base64);
+  if (createHash("sha256").update(data).digest("hex") === hash) return data;
+  throw new Error("an attachment was changed");
 }
 
 function attachmentsOf(message: Taken): Attachment[] {

@@ -2,14 +2,16 @@ import * as z from "zod";
 import type { Config } from "../../config/config.ts";
 import type { ModelRegistry } from "../../models/registry.ts";
 import type { Hub } from "../../session/hub.ts";
-import { verbsOf } from "../../verbs/define.ts";
+import { mayBeModel, verbsOf } from "../../verbs/define.ts";
 import { session_id } from "../../verbs/session_id.ts";
-import { importInputSchema } from "./file.ts";
+import { importedSchema, importInputSchema } from "./schemas.ts";
 
 interface TransferServices {
   readonly hub: Hub;
   models(): ModelRegistry;
   config(): Config;
+  /** The file of this machine's key. */
+  readonly ledger_key: string;
 }
 
 const defineVerb = verbsOf<TransferServices>();
@@ -23,7 +25,7 @@ export const transferVerbs = [
       z.object({
         session_id: session_id(),
         format: z.enum(["markdown", "html", "json"]).default("markdown")
-          .describe("json contains the journal's records and the attachments"),
+          .describe("json: the journal's records and the attachments, signed"),
         cursor: z.string().max(64).optional().describe("next_cursor of the previous part"),
       }),
     output: () =>
@@ -33,7 +35,8 @@ export const transferVerbs = [
       }),
     async handle({ services }, { session_id, format, cursor }) {
       const { exportPart } = await import("./export.ts");
-      return await exportPart(await services.hub.get(session_id), format, cursor);
+      const session = await services.hub.get(session_id);
+      return await exportPart(session, format, services.ledger_key, cursor);
     },
   }),
   defineVerb({
@@ -41,16 +44,10 @@ export const transferVerbs = [
     summary: "Starts a session with the conversation in a JSON file that session.export wrote.",
     access: "write",
     input: importInputSchema,
-    output: () =>
-      z.object({
-        session_id: session_id(),
-        workdir: z.string(),
-        title: z.string(),
-        messages: z.int().describe("Number of messages in the conversation"),
-      }),
-    async handle({ services }, params) {
+    output: importedSchema,
+    async handle({ services, caller }, params) {
       const { importSession } = await import("./import.ts");
-      return await importSession(services, params);
+      return await importSession(services, params, mayBeModel(caller));
     },
   }),
 ];

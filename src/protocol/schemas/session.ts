@@ -52,6 +52,8 @@ export const sessionItemSchema = () =>
     cost_usd: z.number(),
     pinned: z.literal(true).optional(),
     archived: z.literal(true).optional(),
+    temporary: z.literal(true).optional()
+      .describe("Deleted soon after its last follower leaves"),
     parked_until: z.string().optional()
       .describe("When the parked turn continues by itself; absent if no turn is parked"),
     unpriced: z.literal(true).optional()

@@ -12,8 +12,9 @@ import type { Input } from "./spec.ts";
 import type { CHAT } from "./table/chat.ts";
 import type { AttachedFile } from "./chat_attach.ts";
 import type { AnswerCheck } from "./chat_schema.ts";
-import { env, ownPaths } from "./environment.ts";
+import { ownPaths } from "./environment.ts";
 import { absolute, addedFrom } from "./workdir.ts";
+import { canShowScreens, wantsWords } from "./plain_choice.ts";
 
 type Flags = Input<typeof CHAT>["flags"];
 
@@ -41,6 +42,7 @@ export async function run({ flags, args, given }: Input<typeof CHAT>): Promise<n
         session: flags.session,
         resume: flags.continue,
         choose: flags.resume,
+        on_screen: !flags.plain && canShowScreens(),
         model: flags.model,
         approval: flags.approve,
         effort: flags.effort,
@@ -77,7 +79,7 @@ export async function run({ flags, args, given }: Input<typeof CHAT>): Promise<n
   }
   const { rpc, session_id } = await open();
   try {
-    if (flags.json || !canShowScreens()) {
+    if (flags.json || flags.plain || !canShowScreens() || await wantsWords(rpc)) {
       const { converse } = await import("./chat_interactive.ts");
       return await converse(rpc, { session_id, json: flags.json, reconnect });
     }
@@ -137,10 +139,6 @@ async function attachmentsOf({ attach }: Flags): Promise<AttachedFile[]> {
   return readAttachments(attach.map(absolute));
 }
 
-function canShowScreens(): boolean {
-  return Deno.stdout.isTerminal() && (env("TERM") ?? "dumb") !== "dumb";
-}
-
 interface Wanted
   extends Pick<Params<"session.start">, "model" | "approval" | "effort" | "add_dirs" | "network"> {
   workdir: string;
@@ -149,6 +147,8 @@ interface Wanted
   resume: boolean;
   /** Have the person choose one. */
   choose: boolean;
+  /** Whether the list to choose from is on the screen. */
+  on_screen: boolean;
 }
 
 async function findSession(rpc: RpcClient, wanted: Wanted): Promise<string> {
@@ -165,7 +165,7 @@ async function sessionFor(rpc: RpcClient, wanted: Wanted): Promise<string> {
   if (wanted.session !== undefined) return wanted.session;
   if (wanted.choose) {
     const { chooseSession } = await import("./chat_choose.ts");
-    return await chooseSession(rpc, canShowScreens());
+    return await chooseSession(rpc, wanted.on_screen && !await wantsWords(rpc));
   }
   const { workdir, model, approval, effort, add_dirs, network } = wanted;
   if (!wanted.resume) {

@@ -111,6 +111,7 @@ class TerminalChat {
         tui.showDraft(text);
         painter.request();
       },
+      keep: (text) => tui.keepDraft(text),
     });
     const edit = async () => {
       // A second Ctrl-G may have come with the first.
@@ -150,13 +151,10 @@ class TerminalChat {
         return await runExport(command, session_id, call);
       },
     });
-    // Without colours Markdown stays as it was written: its marks say what it means.
-    if (screen.coloured) {
-      void import("../features/tui/markdown_rows.ts").then(({ colouredLine, layMarkdown }) => {
-        tui.useMarkdown(layMarkdown, colouredLine);
-        painter.request();
-      });
-    }
+    void import("../features/tui/markdown_rows.ts").then(({ colouredLine, layMarkdown }) => {
+      tui.useMarkdown(layMarkdown, colouredLine);
+      painter.request();
+    });
     void this.#loadSettings();
     screen.chat = this;
   }
@@ -260,8 +258,9 @@ async function openOver(
   };
   rpc.onSubscriptionEnded = (error) => link.onSubscriptionEnded(error);
   try {
-    await client.open(link);
-    await draft.open(rpc);
+    // The draft is there before anybody is told that the chat is ready.
+    await Promise.all([draft.open(rpc), client.open(link)]);
+    client.tui.tellOfDraft();
     await rpc.call("tui.attach", { session_id: client.tui.model.session.id });
   } catch (error) {
     if (!rpc.lost) throw error;

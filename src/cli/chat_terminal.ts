@@ -10,6 +10,8 @@ import { type Link, TuiClient } from "../features/tui/client.ts";
 import type { SentRequest } from "../features/tui/host.ts";
 import type { Effect } from "../features/tui/effect.ts";
 import type { Key } from "../features/tui/keys.ts";
+import type { Model, Search } from "../features/tui/model.ts";
+import type { Picker } from "../features/tui/picker.ts";
 import { openPicker } from "../features/tui/picker_keys.ts";
 import type { Point } from "../features/tui/point.ts";
 import { answerRequest } from "../features/tui/requests.ts";
@@ -30,6 +32,11 @@ export interface TerminalChatOptions {
   /** Whether the list of sessions is open at first. */
   chooses?: boolean;
 }
+
+/** Effects after which something else takes the keys. */
+const LEADS_ON: ReadonlySet<Effect["type"]> = new Set(
+  ["open_session", "new_session", "rewind", "take_found"] as const,
+);
 
 /** How long pending answers may take when the person leaves. */
 const LAST_MS = 1_000;
@@ -80,6 +87,8 @@ class TerminalChat {
   /** Another session is to be shown. */
   readonly #other = Promise.withResolvers<Left>();
   #opens = false;
+  /** The list that is loading, for which keys are kept. */
+  #awaited: Picker | Search | undefined;
   #rpc: RpcClient;
   /** What is asked for once the daemon can be. */
   readonly #first: Effect[] = [];
@@ -129,7 +138,7 @@ class TerminalChat {
       painter.request();
     };
     this.#client = new TuiClient(tui, {
-      onChange: () => painter.request(),
+      onChange: () => this.#changed(),
       onOwn(effect) {
         if (effect === "quit") left.resolve({ code: 0 });
         else if (effect === "redraw") painter.forget();
@@ -185,7 +194,20 @@ class TerminalChat {
   }
 
   press(key: Key): void {
-    void this.#perform(this.tui.press(key));
+    const list = loadingList(this.tui.model);
+    // What was typed fast is meant for the list that is to come, and what follows for after that.
+    if (list !== undefined && key.type === "named" && key.name === "enter") {
+      this.#awaited = list;
+      this.#screen.hold(key);
+    } else void this.#perform(this.tui.press(key));
+  }
+
+  /** Gives the keys that were kept for a list to it, once it is there or was closed. */
+  #changed(): void {
+    this.#screen.painter.request();
+    if (this.#awaited === undefined || loadingList(this.tui.model) === this.#awaited) return;
+    this.#awaited = undefined;
+    this.#screen.release();
   }
 
   point(at: Point): void {
@@ -193,8 +215,8 @@ class TerminalChat {
   }
 
   async #perform(effects: readonly Effect[]): Promise<void> {
-    const leads_on = effects.some(({ type }) => type === "open_session" || type === "new_session");
-    // What is typed from now on is meant for the other session.
+    // What is typed from now on is meant for the other session, or goes behind the message.
+    const leads_on = effects.some(({ type }) => LEADS_ON.has(type));
     if (leads_on) this.#screen.hold();
     this.#draft.changed();
     await this.#client.perform(effects);
@@ -230,6 +252,12 @@ class TerminalChat {
       this.#rpc = await reconnect(this.#paths, this.tui);
     }
   }
+}
+
+/** The list of which nothing can be chosen yet. */
+function loadingList({ picker, search }: Model): Picker | Search | undefined {
+  if (search !== undefined) return search.waits ? search : undefined;
+  return picker?.loading ? picker : undefined;
 }
 
 /** Catches up over a connection and answers the tui verbs there, until it breaks. */

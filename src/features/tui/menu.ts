@@ -1,4 +1,5 @@
 /** The menu below the transcript that completes a word of the message: files, commands, skills. */
+import { fuzzyScore } from "../../base/fuzzy.ts";
 import { type Token, tokenAt } from "../../base/mention.ts";
 import type { Suggestion } from "../chat_commands/suggestions.ts";
 import type { Effect } from "./effect.ts";
@@ -22,8 +23,24 @@ export function lookAtWord(model: Model): Effect[] {
   if (menu_closed === token.start) return [];
   model.menu_closed = undefined;
   if (menu !== undefined && sameWord(menu.token, token)) return [];
-  model.menu = { token, options: menu?.options ?? [], at: 0 };
+  model.menu = { token, options: menu === undefined ? [] : stillFitting(menu, token), at: 0 };
   return [{ type: "suggest", token }];
+}
+
+/**
+ * The options of the word before that fit what it has become, best first, until the daemon has
+ * answered: Enter must not take one that does not fit what was typed.
+ */
+function stillFitting({ token: { kind, start }, options }: Menu, now: Token): Suggestion[] {
+  if (kind !== now.kind || start !== now.start) return [];
+  return options
+    .flatMap((it) => {
+      const name = kind === "command" ? it.label.replace("/", "") : it.label;
+      const score = now.query === "" ? 0 : fuzzyScore(name, now.query);
+      return score === undefined ? [] : [{ it, score }];
+    })
+    .sort((a, b) => b.score - a.score)
+    .map(({ it }) => it);
 }
 
 function sameWord(a: Token, b: Token): boolean {

@@ -10,7 +10,7 @@ import { type Link, TuiClient } from "../features/tui/client.ts";
 import type { SentRequest } from "../features/tui/host.ts";
 import type { Effect } from "../features/tui/effect.ts";
 import type { Key } from "../features/tui/keys.ts";
-import type { Model, Search } from "../features/tui/model.ts";
+import type { Menu, Model, Search } from "../features/tui/model.ts";
 import type { Picker } from "../features/tui/picker.ts";
 import { openPicker } from "../features/tui/picker_keys.ts";
 import type { Point } from "../features/tui/point.ts";
@@ -88,7 +88,7 @@ class TerminalChat {
   readonly #other = Promise.withResolvers<Left>();
   #opens = false;
   /** The list that is loading, for which keys are kept. */
-  #awaited: Picker | Search | undefined;
+  #awaited: Picker | Search | Menu | undefined;
   #rpc: RpcClient;
   /** What is asked for once the daemon can be. */
   readonly #first: Effect[] = [];
@@ -194,9 +194,9 @@ class TerminalChat {
   }
 
   press(key: Key): void {
-    const list = loadingList(this.tui.model);
+    const list = key.type === "named" ? loadingList(this.tui.model, key.name) : undefined;
     // What was typed fast is meant for the list that is to come, and what follows for after that.
-    if (list !== undefined && key.type === "named" && key.name === "enter") {
+    if (list !== undefined) {
       this.#awaited = list;
       this.#screen.hold(key);
     } else void this.#perform(this.tui.press(key));
@@ -205,7 +205,8 @@ class TerminalChat {
   /** Gives the keys that were kept for a list to it, once it is there or was closed. */
   #changed(): void {
     this.#screen.painter.request();
-    if (this.#awaited === undefined || loadingList(this.tui.model) === this.#awaited) return;
+    const { model } = this.tui;
+    if (this.#awaited === undefined || loadingList(model, "enter") === this.#awaited) return;
     this.#awaited = undefined;
     this.#screen.release();
   }
@@ -254,10 +255,15 @@ class TerminalChat {
   }
 }
 
-/** The list of which nothing can be chosen yet. */
-function loadingList({ picker, search }: Model): Picker | Search | undefined {
+/** The list or menu of which the key cannot choose yet. */
+function loadingList(
+  { picker, search, menu, focus, help }: Model,
+  key: string,
+): Picker | Search | Menu | undefined {
+  if (key !== "enter" && key !== "tab") return undefined;
   if (search !== undefined) return search.waits ? search : undefined;
-  return picker?.loading ? picker : undefined;
+  if (picker !== undefined) return picker.loading && key === "enter" ? picker : undefined;
+  return menu?.waits && focus === "input" && !help ? menu : undefined;
 }
 
 /** Catches up over a connection and answers the tui verbs there, until it breaks. */

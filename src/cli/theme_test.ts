@@ -70,9 +70,8 @@ Deno.test("theme none has bold and underlined text, and no colour at any depth",
         ...grounds.map((on) => paint.span({ text: "x", style: "keyword", on })),
       ];
       // deno-lint-ignore no-control-regex -- escape sequences are what is looked for
-      for (const text of all) {
-        assertMatch(text, /^(?:\x1b\[(?:[1347](?:;|(?=m)))+m)?x(?:\x1b\[0m)?$/);
-      }
+      const styled = /^(?:\x1b\[(?:[1347](?:;|(?=m)))+m)?x(?:\x1b\[0m)?$/;
+      for (const text of all) assertMatch(text, styled);
       assertEquals([paint.bold("x"), paint.dim("x")], ["\x1b[1mx\x1b[0m", "x"]);
     }
   }

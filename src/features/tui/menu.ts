@@ -23,7 +23,8 @@ export function lookAtWord(model: Model): Effect[] {
   if (menu_closed === token.start) return [];
   model.menu_closed = undefined;
   if (menu !== undefined && sameWord(menu.token, token)) return [];
-  model.menu = { token, options: menu === undefined ? [] : stillFitting(menu, token), at: 0 };
+  const options = menu === undefined ? [] : stillFitting(menu, token);
+  model.menu = { token, options, at: 0, waits: true };
   return [{ type: "suggest", token }];
 }
 
@@ -52,7 +53,12 @@ export function takeSuggestions(model: Model, token: Token, options: readonly Su
   const { menu } = model;
   if (menu === undefined || !sameWord(menu.token, token)) return;
   if (options.length === 0) model.menu = undefined;
-  else Object.assign(menu, { options: options.map(shownOption), at: 0 });
+  else Object.assign(menu, { options: options.map(shownOption), at: 0, waits: false });
+}
+
+/** There is no answer for a word. */
+export function endSuggestions({ menu }: Model, token: Token): void {
+  if (menu !== undefined && sameWord(menu.token, token)) menu.waits = false;
 }
 
 function shownOption({ label, hint, detail, insert }: Suggestion): Suggestion {

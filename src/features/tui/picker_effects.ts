@@ -44,7 +44,7 @@ export class PickerEffects {
           effect,
           () => suggestionsFor(call, session_id, token, true),
         );
-        if (options !== undefined) tui.suggest(token, options);
+        tui.suggest(token, options);
         break;
       }
       case "load_picker":

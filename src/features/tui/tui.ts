@@ -24,7 +24,7 @@ import { applyToLanes, type LaneDelta, laneView, loadBefore } from "./lanes.ts";
 import type { ColourCode } from "./diff_layout.ts";
 import { type LayMarkdown, Layouts } from "./layout.ts";
 import { type ApprovalView, emptyModel, type Entry, type Model } from "./model.ts";
-import { takeSuggestions } from "./menu.ts";
+import { endSuggestions, takeSuggestions } from "./menu.ts";
 import { type Choice, type Picker } from "./picker.ts";
 import { type Point, point } from "./point.ts";
 import { previewEffects } from "./picker_keys.ts";
@@ -342,9 +342,10 @@ export class Tui {
     return waiting.text;
   }
 
-  /** Takes what completes a word. */
-  suggest(token: Token, options: readonly Suggestion[]): void {
-    takeSuggestions(this.model, token, options);
+  /** Takes what completes a word; undefined if that cannot be found out. */
+  suggest(token: Token, options: readonly Suggestion[] | undefined): void {
+    if (options === undefined) endSuggestions(this.model, token);
+    else takeSuggestions(this.model, token, options);
   }
 
   /** Takes the entries of a picker, unless it is closed by now. @returns what it shows beside them */

@@ -5,7 +5,6 @@
 import { assertEquals, assertMatch, assertNotMatch } from "@std/assert";
 import type { AgentContext } from "@agentclientprotocol/sdk";
 import { Sessions } from "../src/acp/sessions.ts";
-import { themed } from "../src/cli/theme.ts";
 import { ChatView } from "../src/cli/chat_view.ts";
 import type { RpcClient } from "../src/client/rpc.ts";
 import { MissionLane } from "../src/features/missions/report.ts";
@@ -382,8 +381,8 @@ const FACES: Record<FaceName, () => Face> = {
   line() {
     let seen = "";
     const view = new ChatView({
-      paint: themed({ name: "none", depth: "16" }),
-      write: (text) => void (seen += text),
+      text: (text) => void (seen += text),
+      endText: () => {},
       say: (line) => void (seen += `${line}\n`),
     });
     return { apply: (event) => view.apply(event), seen: () => seen };

@@ -12,8 +12,9 @@ import type { Input } from "./spec.ts";
 import type { CHAT } from "./table/chat.ts";
 import type { AttachedFile } from "./chat_attach.ts";
 import type { AnswerCheck } from "./chat_schema.ts";
-import { env, ownPaths } from "./environment.ts";
+import { ownPaths } from "./environment.ts";
 import { absolute, addedFrom } from "./workdir.ts";
+import { canShowScreens, wantsWords } from "./plain_choice.ts";
 
 type Flags = Input<typeof CHAT>["flags"];
 
@@ -44,6 +45,7 @@ export async function run({ flags, args, given }: Input<typeof CHAT>): Promise<n
         session: flags.session,
         resume: flags.continue,
         choose: flags.resume,
+        on_screen: !flags.plain && canShowScreens(),
         model: flags.model,
         approval: flags.approve,
         effort: flags.effort,
@@ -83,10 +85,11 @@ export async function run({ flags, args, given }: Input<typeof CHAT>): Promise<n
     throw new UsageError(`--${flag} needs a prompt`, "pass one with -p, or pipe one in");
   }
   // Loaded while the daemon answers.
-  const screens = flags.json || !canShowScreens() ? undefined : import("./chat_terminal.ts");
+  const on_screen = !flags.json && !flags.plain && canShowScreens();
+  const screens = on_screen ? import("./chat_terminal.ts") : undefined;
   const { rpc, session_id } = await open();
   try {
-    if (screens === undefined) {
+    if (screens === undefined || await wantsWords(rpc)) {
       const { converse } = await import("./chat_interactive.ts");
       return await converse(rpc, { session_id, json: flags.json, reconnect });
     }
@@ -146,10 +149,6 @@ async function attachmentsOf({ attach }: Flags): Promise<AttachedFile[]> {
   return readAttachments(attach.map(absolute));
 }
 
-function canShowScreens(): boolean {
-  return Deno.stdout.isTerminal() && (env("TERM") ?? "dumb") !== "dumb";
-}
-
 interface Wanted extends
   Pick<
     Params<"session.start">,
@@ -161,6 +160,8 @@ interface Wanted extends
   resume: boolean;
   /** Have the person choose one. */
   choose: boolean;
+  /** Whether the list to choose from is on the screen. */
+  on_screen: boolean;
 }
 
 async function findSession(rpc: RpcClient, wanted: Wanted): Promise<string> {
@@ -177,7 +178,7 @@ async function sessionFor(rpc: RpcClient, wanted: Wanted): Promise<string> {
   if (wanted.session !== undefined) return wanted.session;
   if (wanted.choose) {
     const { chooseSession } = await import("./chat_choose.ts");
-    return await chooseSession(rpc, canShowScreens());
+    return await chooseSession(rpc, wanted.on_screen && !await wantsWords(rpc));
   }
   const { workdir, model, approval, effort, add_dirs, network, temporary } = wanted;
   if (!wanted.resume) {

@@ -9,6 +9,8 @@ export interface Writing {
   read(): string;
   /** Shows what was written elsewhere. */
   show(text: string): void;
+  /** Keeps what was written before, where the person has begun something else by now. */
+  keep(text: string): void;
 }
 
 const SAVE_AFTER_MS = 300;
@@ -36,12 +38,10 @@ export class ChatDraft {
     const is_first = this.#kept === undefined;
     const untouched = this.#writing.read() === (this.#kept ?? "");
     const { text } = await rpc.call("draft.follow", { session_id: this.#session_id });
-    // What was typed before the draft was there goes on with it.
-    if (is_first && text !== "" && this.#writing.read() !== "") {
-      this.#writing.show(text + this.#writing.read());
-    }
     // What was typed meanwhile is newer than what the daemon has.
-    const newer = !untouched || this.#writing.read() !== (this.#kept ?? "");
+    const now = this.#writing.read();
+    const newer = !untouched || now !== (this.#kept ?? "");
+    if (is_first && newer && text !== "" && text !== now) this.#writing.keep(text);
     this.#kept = text;
     if (newer) this.changed();
     else if (text !== this.#writing.read()) this.#writing.show(text);

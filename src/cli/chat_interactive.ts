@@ -1,5 +1,3 @@
-import { createInterface } from "node:readline";
-import process from "node:process";
 import type { EventParams, RpcClient } from "../client/rpc.ts";
 import { toSvcError, wasAnswered, withHint } from "../protocol/errors.ts";
 import { writeAllSync } from "../base/write_all.ts";
@@ -8,7 +6,7 @@ import type { Delivery, SessionEvent } from "../protocol/events.ts";
 import { personCommand } from "../protocol/person_command.ts";
 import { stillPending } from "../session/state_steps.ts";
 import { ago } from "../base/ago.ts";
-import { visible, visibleJson } from "../base/visible.ts";
+import { visible, visibleJson, visibleLine } from "../base/visible.ts";
 import { parkedNow } from "../protocol/note_text.ts";
 import { type Question, shownDigest } from "../session/question.ts";
 import type { Args, CallVerb } from "../features/verb_types.ts";
@@ -24,14 +22,15 @@ import {
 import { runTheme, themeCommand } from "../features/chat_commands/theme_command.ts";
 import { runUndo, undoCommand } from "../features/chat_commands/undo_command.ts";
 import { messageFor } from "./chat_message.ts";
-import { env } from "./environment.ts";
-import { terminalSettings } from "../features/chat_commands/terminal_settings.ts";
 import { ChatDraft } from "./chat_draft.ts";
 import { LineHistory } from "./line_history.ts";
-import { ModelText, painter } from "./chat_render.ts";
+import { LineInput } from "./line_input.ts";
+import { LineOutput } from "./line_output.ts";
+import { ModelText } from "./chat_render.ts";
 import { ChatView } from "./chat_view.ts";
 import { named } from "./own_name.ts";
-import { questionPrinted, questionPrompt, typedDecision } from "./question_print.ts";
+import { answerPrompt, questionWords, sentence, told } from "./plain_words.ts";
+import { typedDecision } from "./question_print.ts";
 
 export interface ConverseOptions {
   /**
@@ -57,7 +56,8 @@ interface Approval extends Question {
 const READ_MS = 400;
 const SESSIONS_SHOWN = 20;
 
-const CTRL_R = "\x12";
+/** Stands before each message. */
+const PROMPT = "You: ";
 
 /** How many daemons that are gone at once are followed. */
 const TRIES_MAX = 3;
@@ -71,81 +71,80 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
   const { session_id, json } = options;
   let rpc = first;
   const call: CallVerb = (method, params) => rpc.call(method, ...[params] as Args<typeof method>);
-  let paint = painter(Deno.stdout, (await terminalSettings(call)).theme);
   const session = await rpc.call("session.get", { session_id });
   let { workdir } = session;
-  const input = createInterface({
-    input: process.stdin,
-    output: process.stdout,
-    prompt: paint.bold("› "),
-    historySize: 500,
-  });
-  /** Whether readline does not draw again what is being typed. */
-  const is_dumb = input.terminal && env("TERM") === "dumb";
   const left = Promise.withResolvers<number>();
   let approvals: Approval[] = session.pending_approvals;
   let busy = session.activity !== "idle";
-  let at_line_start = true;
   let interrupted = false;
   let asked_at = 0;
   /** Whether a line was being typed when the question appeared: it is no answer. */
   let typed_before = false;
-  /** A line being typed that stands above what was printed since. */
-  let left_behind = "";
   /** Text to put into the next prompt. */
   let typed = "";
+  /** Questions that were asked since none waited: the first of those that wait is the next one. */
+  let asked_count = approvals.length;
   /** How full the context is, if it is nearly full. */
   let full: string | undefined;
   /** Messages and answers that no daemon has confirmed. */
   const unsent = new Set<Sending>();
   const answer = new ModelText(Deno.stdout.isTerminal());
-  /** A draft of several lines, which the line here cannot show. */
+  /** A draft of several lines, or one that came too late: the line here does not show it. */
   let unshown = "";
+  const earlier = new LineHistory((method, params) => call(method, params), session_id);
+  const input: LineInput = new LineInput({
+    onLine: (text) => onLine(text),
+    onBegin: () => output.breakLine(),
+    onTyped() {
+      draft?.changed();
+      output.typed();
+    },
+    onInterrupt: () => interrupt(),
+    onSearch: () => void act(recallOlder()),
+    onEnd: (code) => left.resolve(code),
+  });
+  const output = new LineOutput({
+    write: (text) => writeAllSync(Deno.stdout, new TextEncoder().encode(text)),
+    typing: () => input.line !== "",
+    leave: () => input.leave(),
+    onPrinted: () => !input.open && showPrompt(),
+  });
   const draft = json || !input.terminal ? undefined : new ChatDraft(session_id, {
     read: () => input.line === "" ? typed || unshown : input.line,
     show(text) {
-      if (text.includes("\n")) unshown = text;
-      else typed = text;
+      unshown = text.includes("\n") ? text : "";
+      typed = unshown === "" ? text : "";
+    },
+    keep(text) {
+      unshown = text;
+      if (text.includes("\n")) return;
+      input.remember(text);
+      say("Note: an earlier draft waits; Up brings it");
     },
   });
-  const earlier = new LineHistory((method, params) => call(method, params), session_id);
-  if (draft !== undefined) {
-    process.stdin.on("keypress", (_text: string, key?: { ctrl?: boolean; name?: string }) => {
-      draft.changed();
-      if (key?.ctrl === true && key.name === "r") void act(recallOlder());
-    });
-  }
 
-  const say = (line: string) => {
-    const typing = input.line !== "" && input.line !== left_behind;
-    if (!at_line_start || typing) console.log();
-    left_behind = input.line;
-    at_line_start = true;
-    console.log(line);
-  };
-  /** Shows the prompt and what is being typed. */
-  const redraw = () => {
-    input.prompt(true);
-    if (is_dumb) writeAllSync(Deno.stdout, new TextEncoder().encode(input.line));
+  const say = (line: string) => output.say(line);
+  const sayAll = (lines: readonly string[]) => lines.forEach(say);
+  /** Shows the prompt, unless a turn runs that asks nothing. */
+  const showPrompt = () => {
+    const [first] = approvals;
+    if (first !== undefined) input.prompt(answerPrompt(first));
+    else if (!busy) input.prompt(PROMPT);
   };
   const ask = () => {
     const [first] = approvals;
     typed_before = first !== undefined && input.line !== "";
     if (first) {
-      const count = approvals.length > 1 ? ` (1 of ${approvals.length})` : "";
-      const [head, ...rest] = questionPrinted(first, workdir, paint);
-      say(`${paint.warning("?")} ${head}${count}`);
-      for (const line of rest) say(`  ${line}`);
+      const count = Math.max(asked_count, approvals.length);
+      const n = count - approvals.length + 1;
+      sayAll(questionWords({ question: first, n, count }, workdir));
+      if (!input.terminal) say(answerPrompt(first));
+      output.flush();
       asked_at = performance.now();
-      input.setPrompt(`  ${questionPrompt(first)} `);
-    } else {
-      input.setPrompt(paint.bold("› "));
-    }
-    // What is being typed stays, with its cursor.
-    if (first || !busy) redraw();
-    left_behind = "";
+    } else asked_count = 0;
+    showPrompt();
     if (first || busy || typed === "") return;
-    input.write(input.line === "" ? typed : ` ${typed}`);
+    input.set(input.line === "" ? typed : `${input.line} ${typed}`);
     typed = "";
   };
   /** Asks for the next line, unless a turn runs that asks nothing. */
@@ -153,24 +152,20 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
     if (!busy || approvals.length > 0) ask();
   };
   const act = (doing: Promise<unknown>) =>
-    doing.catch((error) => say(paint.error(visible(named(withHint(toSvcError(error)))))));
+    doing.catch((error) => sayAll(told("Error", visible(named(withHint(toSvcError(error)))))));
 
   /** Puts an older message with what was typed into the line. */
   const recallOlder = async () => {
     const before = input.line;
-    // In a simple terminal readline takes the key for text.
-    const typed_here = before.replaceAll(CTRL_R, "");
-    const line = await earlier.older(typed_here) ?? typed_here;
+    const line = await earlier.older(before);
     if (input.line !== before) return;
-    Object.assign(input, { line, cursor: line.length });
-    if (is_dumb) console.log();
-    redraw();
-    draft?.changed();
+    if (line === undefined) return say("Note: no earlier message has this");
+    input.set(line);
   };
 
   const compact = async () => {
     const { compacted } = await rpc.call("session.compact", { session_id });
-    if (!compacted) say(paint.dim("there is nothing worth leaving out of the conversation"));
+    if (!compacted) say("Note: there is nothing worth leaving out of the conversation");
   };
 
   /** Offers messages that were taken back for editing. */
@@ -183,13 +178,13 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
 
   const withdraw = async () => {
     const { messages } = await rpc.call("session.withdraw", { session_id });
-    if (messages.length === 0) say(paint.dim(NONE_QUEUED));
+    if (messages.length === 0) say(`Note: ${NONE_QUEUED}`);
     else giveBack(messages);
   };
 
   const report = async (saying: Promise<string | undefined>) => {
     const said = await saying;
-    if (said !== undefined) say(paint.dim(visible(named(said))));
+    if (said !== undefined) say(visible(named(said)));
   };
   const send = async (line: string, delivery?: Delivery) => {
     const run = personCommand(line);
@@ -197,7 +192,8 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
     busy = true;
     earlier.changed();
     const client_message_id = crypto.randomUUID();
-    view.typedHere(client_message_id);
+    // A log has nothing else of what was typed.
+    if (input.terminal) view.typedHere(client_message_id);
     const message = {
       session_id,
       text,
@@ -227,20 +223,15 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
     say(commandHelp(true));
     const { commands, problems } = await rpc.call("commands.list", { session_id });
     for (const { name, argument_hint = "", description } of commands) {
-      say(`  /${name} ${argument_hint}`.trimEnd() + paint.dim(`  ${description}`));
+      say(visible(`  /${name} ${argument_hint}`.trimEnd() + `  ${description}`));
     }
-    for (const { path, message } of problems) say(paint.dim(`  not used: ${path}: ${message}`));
+    for (const { path, message } of problems) say(visible(`  not used: ${path}: ${message}`));
   };
 
   const view = new ChatView({
-    get paint() {
-      return paint;
-    },
     say,
-    write(text) {
-      writeAllSync(Deno.stdout, new TextEncoder().encode(answer.take(text)));
-      at_line_start = text.endsWith("\n");
-    },
+    text: (piece) => output.text(answer.take(piece)),
+    endText: () => output.endText(),
   });
 
   let seq: number | undefined;
@@ -250,7 +241,10 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
     if (event.type === "draft.changed") return;
     seq = event.seq;
     if (event.type === "session.paused") daemon_stops = event.data.reason === "daemon_shutdown";
-    if (json) return console.log(visibleJson(JSON.stringify(event)));
+    if (json) {
+      input.leave();
+      return console.log(visibleJson(JSON.stringify(event)));
+    }
     const { type, data } = event;
     view.apply(event as unknown as SessionEvent);
     if (type === "cost.tick" && data.context_limit !== undefined) {
@@ -262,26 +256,24 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
     if (type === "turn.started" || type === "turn.continued") busy = true;
     else if (type === "approval.requested") {
       approvals.push(data);
+      asked_count++;
       if (approvals.length === 1) ask();
+      else say(`Note: ${approvals.length} questions wait`);
     } else {
       const [asked] = approvals;
       approvals = stillPending(approvals, event as unknown as SessionEvent);
       if (type === "session.ended") left.resolve(0);
       else if (type === "turn.completed") {
         busy = interrupted = false;
-        if (!at_line_start) say("");
-        if (full !== undefined) say(paint.dim(`${full}; /compact shortens the conversation`));
+        if (full !== undefined) say(sentence(`${full}; /compact shortens the conversation`));
         full = undefined;
         ask();
       } else if (asked !== approvals[0]) ask();
     }
   };
 
-  let gone = false;
-  // At the end of the input readline gives what was being typed as a line.
-  if (input.terminal) process.stdin.prependListener("end", () => gone = true);
-  input.on("line", (text: string) => {
-    if (gone) return;
+  const onLine = (text: string) => {
+    if (text === unshown) unshown = "";
     const [first] = approvals;
     const line = text.trim();
     if (line === "/quit" || line === "/exit") return left.resolve(0);
@@ -306,10 +298,10 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
     }
     const themed = themeCommand(line);
     if (themed !== undefined) {
-      const changing = runTheme(themed, call).then(({ said, theme }) => {
-        paint = painter(Deno.stdout, theme);
-        return said;
-      });
+      const changing = runTheme(themed, call)
+        .then(({ said }) =>
+          `${said}\nit is for the whole screen: line by line there are no colours`
+        );
       return act(report(changing)).finally(goOn);
     }
     const undoing = undoCommand(line);
@@ -319,7 +311,7 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
     const queued = queuedText(line);
     if (queued !== undefined) {
       if (queued !== "") return act(send(queued, "queue")).finally(goOn);
-      say(paint.dim(QUEUE_USAGE));
+      say(QUEUE_USAGE);
       return goOn();
     }
     if (line === "/help") return act(help()).finally(goOn);
@@ -327,22 +319,21 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
       const decide = typedDecision(first, line);
       if (decide === undefined) return ask();
       if (performance.now() - asked_at < READ_MS) {
-        say(paint.warning("that was typed before the question appeared; please answer now"));
-        return input.prompt();
+        say("Warning: that was typed before the question appeared; please answer now");
+        return showPrompt();
       }
       view.typedHere(first.approval_id);
       return act(deliver((rpc) => resolve(rpc, session_id, first, decide)));
     } else if (line !== "") {
       return act(send(text)).finally(goOn);
     }
-    if (!busy) input.prompt();
-  });
-  input.on("SIGINT", () => {
+    if (!busy) showPrompt();
+  };
+  const interrupt = () => {
     if (!busy || interrupted) return left.resolve(0);
     interrupted = true;
     act(stop());
-  });
-  input.on("close", () => left.resolve(0));
+  };
   /** Follows the session, and after a restart of the daemon the new one. */
   const follow = async () => {
     rpc.onEvent = onEvent;
@@ -366,25 +357,27 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
         if (rpc === before) break;
       }
     }
-    say(
-      paint.error(named("lost the connection to the daemon; `svc chat -c` returns to the session")),
-    );
+    say(named("Error: lost the connection to the daemon; `svc chat -c` returns to the session"));
     left.resolve(1);
   };
 
-  const context = session.context ? ` · ${contextText(session.context)}` : "";
-  const about = `${session.model} in ${session.workdir} · ${session_id}${context} · /help`;
-  const advice = await hasNoModel(rpc, session.model)
-    ? "\nno model has an API key yet; `svc login` saves one"
-    : "";
-  say(paint.dim(visible(about + named(advice))));
+  const no_model = await hasNoModel(rpc, session.model);
   const parked = parkedNow(session);
-  if (parked !== undefined) say(paint.warning(visible(`${parked}; /continue tries now`)));
+  sayAll([
+    `Session ${session_id} in ${session.workdir}`,
+    `Model: ${session.model}`,
+    ...session.context ? [sentence(contextText(session.context))] : [],
+    ...no_model ? [named("Note: no model has an API key yet; `svc login` saves one")] : [],
+    ...parked === undefined ? [] : [`Warning: ${parked}; /continue tries now`],
+    "Type a message, or /help for the commands.",
+  ].map((it) => visibleLine(it)));
   await follow();
   ask();
   const code = await left.promise;
   leaving = true;
+  output.close();
   await draft?.close();
+  input.leave();
   input.close();
   rpc.close();
   return code;

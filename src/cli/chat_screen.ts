@@ -103,16 +103,29 @@ export class ChatScreen {
     this.painter.forget();
   }
 
-  /** Keeps the keys for the session that comes next. */
-  hold(): void {
+  /**
+   * Keeps the keys for what comes next: another session, a list that is loading, a message that is
+   * fetched.
+   *
+   * @param first the key that comes before them
+   */
+  hold(first?: Key): void {
     this.#held ??= [];
+    if (first !== undefined) this.#held.unshift(first);
   }
 
-  /** Gives the keys that were kept to the session that is on the screen. */
+  /** Gives the keys that were kept to what is on the screen. */
   release(): void {
     const held = this.#held ?? [];
     this.#held = undefined;
-    for (const input of held) this.#take(input);
+    for (const [n, input] of held.entries()) {
+      this.#take(input);
+      // What comes next is late again.
+      if (this.#held !== undefined) {
+        this.#held.push(...held.slice(n + 1));
+        return;
+      }
+    }
   }
 
   /** Tells of something while the person looks at another window. */
@@ -129,6 +142,8 @@ export class ChatScreen {
 
   #take(input: TerminalEvent): void {
     const chat = this.#chat;
+    // What does not come can be left.
+    if (input.type === "named" && input.name === "ctrl-c") this.#held = undefined;
     if (this.#held !== undefined && input.type !== "focus") this.#held.push(input);
     else if (input.type === "focus") {
       this.#focused = input.focused;

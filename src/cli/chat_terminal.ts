@@ -10,6 +10,8 @@ import { type Link, TuiClient } from "../features/tui/client.ts";
 import type { SentRequest } from "../features/tui/host.ts";
 import type { Effect } from "../features/tui/effect.ts";
 import type { Key } from "../features/tui/keys.ts";
+import type { Menu, Model, Search } from "../features/tui/model.ts";
+import type { Picker } from "../features/tui/picker.ts";
 import { openPicker } from "../features/tui/picker_keys.ts";
 import type { Point } from "../features/tui/point.ts";
 import { answerRequest } from "../features/tui/requests.ts";
@@ -31,6 +33,11 @@ export interface TerminalChatOptions {
   /** Whether the list of sessions is open at first. */
   chooses?: boolean;
 }
+
+/** Effects after which something else takes the keys. */
+const LEADS_ON: ReadonlySet<Effect["type"]> = new Set(
+  ["open_session", "new_session", "rewind", "take_found"] as const,
+);
 
 /** How long pending answers may take when the person leaves. */
 const LAST_MS = 1_000;
@@ -82,6 +89,8 @@ class TerminalChat {
   readonly #other = Promise.withResolvers<Left>();
   #opens = false;
   #whole: Promise<void> | undefined;
+  /** The list that is loading, for which keys are kept. */
+  #awaited: Picker | Search | Menu | undefined;
   #rpc: RpcClient;
   /** What is asked for once the daemon can be. */
   readonly #first: Effect[] = [];
@@ -113,6 +122,7 @@ class TerminalChat {
         tui.showDraft(text);
         painter.request();
       },
+      keep: (text) => tui.keepDraft(text),
     });
     const edit = async () => {
       // A second Ctrl-G may have come with the first.
@@ -130,7 +140,7 @@ class TerminalChat {
       painter.request();
     };
     this.#client = new TuiClient(tui, {
-      onChange: () => painter.request(),
+      onChange: () => this.#changed(),
       onOpened: async () => {
         // A conversation is not shown in two ways.
         if (tui.model.entries.some(({ kind }) => kind === "assistant")) await this.whole();
@@ -168,11 +178,8 @@ class TerminalChat {
 
   async #loadWhole(): Promise<void> {
     await loadColumns();
-    // Without colours Markdown stays as it was written: its marks say what it means.
-    if (this.#screen.coloured) {
-      const { colouredLine, layMarkdown } = await import("../features/tui/markdown_rows.ts");
-      this.tui.useMarkdown(layMarkdown, colouredLine);
-    } else this.tui.measureAgain();
+    const { colouredLine, layMarkdown } = await import("../features/tui/markdown_rows.ts");
+    this.tui.useMarkdown(layMarkdown, colouredLine);
     this.#screen.painter.request();
   }
 
@@ -202,7 +209,21 @@ class TerminalChat {
   }
 
   press(key: Key): void {
-    void this.#perform(this.tui.press(key));
+    const list = key.type === "named" ? loadingList(this.tui.model, key.name) : undefined;
+    // What was typed fast is meant for the list that is to come, and what follows for after that.
+    if (list !== undefined) {
+      this.#awaited = list;
+      this.#screen.hold(key);
+    } else void this.#perform(this.tui.press(key));
+  }
+
+  /** Gives the keys that were kept for a list to it, once it is there or was closed. */
+  #changed(): void {
+    this.#screen.painter.request();
+    const { model } = this.tui;
+    if (this.#awaited === undefined || loadingList(model, "enter") === this.#awaited) return;
+    this.#awaited = undefined;
+    this.#screen.release();
   }
 
   point(at: Point): void {
@@ -210,8 +231,8 @@ class TerminalChat {
   }
 
   async #perform(effects: readonly Effect[]): Promise<void> {
-    const leads_on = effects.some(({ type }) => type === "open_session" || type === "new_session");
-    // What is typed from now on is meant for the other session.
+    // What is typed from now on is meant for the other session, or goes behind the message.
+    const leads_on = effects.some(({ type }) => LEADS_ON.has(type));
     if (leads_on) this.#screen.hold();
     this.#draft.changed();
     await this.#client.perform(effects);
@@ -253,6 +274,17 @@ class TerminalChat {
   }
 }
 
+/** The list or menu of which the key cannot choose yet. */
+function loadingList(
+  { picker, search, menu, focus, help }: Model,
+  key: string,
+): Picker | Search | Menu | undefined {
+  if (key !== "enter" && key !== "tab") return undefined;
+  if (search !== undefined) return search.waits ? search : undefined;
+  if (picker !== undefined) return picker.loading && key === "enter" ? picker : undefined;
+  return menu?.waits && focus === "input" && !help ? menu : undefined;
+}
+
 /** Catches up over a connection and answers the tui verbs there, until it breaks. */
 async function openOver(
   rpc: RpcClient,
@@ -279,8 +311,9 @@ async function openOver(
   };
   rpc.onSubscriptionEnded = (error) => link.onSubscriptionEnded(error);
   try {
-    await client.open(link);
-    await draft.open(rpc);
+    // The draft is there before anybody is told that the chat is ready.
+    await Promise.all([draft.open(rpc), client.open(link)]);
+    client.tui.tellOfDraft();
     await rpc.call("tui.attach", { session_id: client.tui.model.session.id });
   } catch (error) {
     if (!rpc.lost) throw error;

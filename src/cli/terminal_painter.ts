@@ -1,6 +1,6 @@
 /** Paints screens on a terminal: only changed rows, at most ten times a second, keys at once. */
 import type { Screen } from "../features/tui/render.ts";
-import { type Line, lineText } from "../features/tui/text.ts";
+import type { Line } from "../features/tui/text.ts";
 import { type Selected, selectedIn, selectedText } from "./terminal_selection.ts";
 import type { Paint } from "./theme.ts";
 
@@ -89,7 +89,7 @@ export class Painter {
   /** The text that is marked. */
   get selectedText(): string {
     if (this.#selected === undefined) return "";
-    return selectedText(this.#screen.lines.map((it) => lineText(it)), this.#selected);
+    return selectedText(this.#screen.lines, this.#selected);
   }
 
   /** Paints nothing until it is released: what nobody sees must not count as seen. */

@@ -15,7 +15,7 @@ class Bench {
       this.written.push(text);
       return Promise.resolve();
     },
-    paint: () => themed({ name: "none", depth: "16" }),
+    paint: () => themed({ name: "text", depth: "16" }),
     onPainted: () => this.#painted.resolve(),
   });
 
@@ -56,5 +56,5 @@ Deno.test("a control character that got into a line does not get to the terminal
     encode([{ text: "a\x1b[2J\x07", style: "plain" }], themed({ name: "dark", depth: "true" })),
     "a\ufffd[2J\ufffd",
   );
-  assertEquals(encode([{ text: "b", style: "bold" }], themed({ name: "none", depth: "16" })), "b");
+  assertEquals(encode([{ text: "b", style: "bold" }], themed({ name: "text", depth: "16" })), "b");
 });

@@ -18,6 +18,8 @@ const COPIED_MAX = 74_000;
 // deno-lint-ignore no-control-regex -- they are what must not get through
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/g;
 
+const BLANKS = / +$/;
+
 /** The places in the order of the text; the last one is included. */
 function ordered({ from, to }: Selected): [Place, Place] {
   const is_before = from.row < to.row || (from.row === to.row && from.col <= to.col);
@@ -32,13 +34,45 @@ export function selectedIn(line: Line, row: number, selected: Selected): string 
   return `${before}\x1b[7m${marked === "" ? " " : marked}\x1b[27m${after}`;
 }
 
-/** The marked text; blanks at the ends of lines are left out. */
-export function selectedText(rows: readonly string[], selected: Selected): string {
-  return rows
-    .flatMap((text, row) => partsOf(text, row, selected)?.[1].trimEnd() ?? [])
-    .join("\n")
-    .slice(0, COPIED_MAX)
-    .toWellFormed();
+/**
+ * The marked text: lines as they were before the screen wrapped them, without what stands beside
+ * them. Blanks at the ends of lines are left out.
+ */
+export function selectedText(rows: readonly Line[], selected: Selected): string {
+  let text = "";
+  let begun = false;
+  for (const [row, line] of rows.entries()) {
+    const found = markedOf(line, row, selected);
+    if (found === undefined) continue;
+    if (begun && found.joins !== undefined) text += found.joins;
+    else if (begun) text = `${text.replace(BLANKS, "")}\n`;
+    text += found.text;
+    begun = true;
+  }
+  return text.trimEnd().slice(0, COPIED_MAX).toWellFormed();
+}
+
+/** The marked text of a row, and how it goes on with the one above if it does. */
+function markedOf(
+  line: Line,
+  row: number,
+  selected: Selected,
+): { text: string; joins?: " " | "" } | undefined {
+  const parts = partsOf(lineText(line), row, selected);
+  if (parts === undefined) return undefined;
+  const from = parts[0].length;
+  const to = from + parts[1].length;
+  const start = Math.max(line.findIndex(({ joins }) => joins !== undefined), 0);
+  let at = 0;
+  let text = "";
+  for (const [n, span] of line.entries()) {
+    const size = span.text.length;
+    if (n >= start && !span.beside) {
+      text += span.text.slice(Math.max(from - at, 0), Math.max(to - at, 0));
+    }
+    at += size;
+  }
+  return { text, joins: line[start]?.joins };
 }
 
 /** What stands before, in and after the marked part of a row. */

@@ -168,7 +168,10 @@ const TERMINAL: Own = {
   grounds: { added: "32", removed: "31", added_word: "1;7;32", removed_word: "1;7;31" },
 };
 
-/** The terminal's text in its own colour: as much contrast as the person has chosen there. */
+/**
+ * The terminal's text in its own colour: as much contrast as the person has chosen there. NO_COLOR
+ * asks for no colours; bold and underlined text is none (no-color.org).
+ */
 const ATTRIBUTES_ALONE: Own = {
   styles: {
     ...TERMINAL.styles,
@@ -196,7 +199,8 @@ export type Paint = Record<Style, (text: string) => string> & {
 };
 
 export interface ThemeOptions {
-  name: ThemeName;
+  /** Of a person, or `text` for what is no screen: neither colours nor attributes. */
+  name: ThemeName | "text";
   depth: Depth;
   /** Unknown unless the terminal tells. */
   background?: Background;
@@ -204,8 +208,9 @@ export interface ThemeOptions {
 
 /** Returns the looks of a theme as the terminal can show it. */
 export function themed({ name, depth, background }: ThemeOptions): Paint {
-  if (name === "none") return painted(() => "", false);
-  const own = name === "high-contrast" && background === undefined ? ATTRIBUTES_ALONE : TERMINAL;
+  if (name === "text") return painted(() => "", false);
+  const alone = name === "none" || name === "high-contrast" && background === undefined;
+  const own = alone ? ATTRIBUTES_ALONE : TERMINAL;
   const palette = paletteOf(name, background);
   if (palette === undefined || depth === "16") {
     return painted(({ style, on }) => on === undefined ? own.styles[style] : own.grounds[on]);
@@ -213,7 +218,7 @@ export function themed({ name, depth, background }: ThemeOptions): Paint {
   return painted(({ style, on }) => codesOf(palette, style, on, depth));
 }
 
-function paletteOf(name: ThemeName, background?: Background): Palette | undefined {
+function paletteOf(name: ThemeOptions["name"], background?: Background): Palette | undefined {
   switch (name) {
     case "dark":
     case "light":

@@ -9,7 +9,12 @@ type Env = (name: string) => string | undefined;
 
 /** Reports whether output to this stream may have colour. */
 export function wantsColour(stream: { isTerminal(): boolean }, env: Env): boolean {
-  return stream.isTerminal() && !Deno.noColor && env("TERM") !== "dumb";
+  return takesStyles(stream, env) && !Deno.noColor;
+}
+
+/** Reports whether this stream shows bold and underlined text. */
+function takesStyles(stream: { isTerminal(): boolean }, env: Env): boolean {
+  return stream.isTerminal() && (env("TERM") ?? "dumb") !== "dumb";
 }
 
 /**
@@ -23,7 +28,8 @@ export function themeFor(
   env: Env,
   background: Background | undefined = backgroundOf(env("COLORFGBG")),
 ): ThemeOptions {
-  return { name: wantsColour(stream, env) ? name : "none", depth: depthOf(env), background };
+  const shown = wantsColour(stream, env) ? name : takesStyles(stream, env) ? "none" : "text";
+  return { name: shown, depth: depthOf(env), background };
 }
 
 /** How many colours the terminal says it has. */

@@ -19,9 +19,11 @@ Deno.test("COLORFGBG tells the background where the terminal does not", () => {
   ]);
 });
 
-Deno.test("no colours for a pipe and for a dumb terminal", () => {
-  assertEquals(themeFor({ isTerminal: () => false }, "dark", env({})).name, "none");
-  assertEquals(themeFor(SCREEN, "dark", env({ TERM: "dumb" })).name, "none");
+Deno.test("neither colours nor attributes for a pipe and for a dumb terminal", () => {
+  const pipe = { isTerminal: () => false };
+  assertEquals(themeFor(pipe, "dark", env({ TERM: "xterm" })).name, "text");
+  assertEquals(themeFor(SCREEN, "dark", env({ TERM: "dumb" })).name, "text");
+  assertEquals(themeFor(SCREEN, "dark", env({})).name, "text");
 });
 
 Deno.test("the answer of a terminal tells whether its background is dark", () => {

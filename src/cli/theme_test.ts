@@ -1,4 +1,4 @@
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertMatch } from "@std/assert";
 import type { Ground, Style } from "../features/tui/text.ts";
 import { contrast, nearest256, type Palette, PALETTES, rgbOf, rgbOf256, themed } from "./theme.ts";
 
@@ -43,7 +43,7 @@ Deno.test("a theme is said in as many colours as the terminal has", () => {
   assertEquals(spans("dark", "16")("warning"), "\x1b[33mx\x1b[0m");
   assertEquals(spans("terminal")("warning"), "\x1b[33mx\x1b[0m");
   assertEquals(spans("auto")("warning"), "\x1b[33mx\x1b[0m");
-  assertEquals(spans("none")("warning"), "x");
+  assertEquals(themed({ name: "text", depth: "true" }).bold("x"), "x");
   assertEquals(spans("dark")("plain"), "x");
 });
 
@@ -55,6 +55,26 @@ Deno.test("changed words differ from their line without any colour", () => {
   ]);
   // Without a known background, high contrast is the terminal's own text.
   assertEquals(spans("high-contrast")("error"), "\x1b[1;7mx\x1b[0m");
+});
+
+Deno.test("theme none has bold and underlined text, and no colour at any depth", () => {
+  for (const depth of ["true", "256", "16"] as const) {
+    for (const background of [undefined, "dark", "light"] as const) {
+      const paint = themed({ name: "none", depth, background });
+      const styles = Object.keys(PALETTES.dark.styles) as Style[];
+      const grounds = Object.keys(PALETTES.dark.grounds) as Ground[];
+      const all = [
+        ...styles.map((style) =>
+          paint.span({ text: "x", style, look: style === "error" ? 41 : 0 })
+        ),
+        ...grounds.map((on) => paint.span({ text: "x", style: "keyword", on })),
+      ];
+      // deno-lint-ignore no-control-regex -- escape sequences are what is looked for
+      const styled = /^(?:\x1b\[(?:[1347](?:;|(?=m)))+m)?x(?:\x1b\[0m)?$/;
+      for (const text of all) assertMatch(text, styled);
+      assertEquals([paint.bold("x"), paint.dim("x")], ["\x1b[1mx\x1b[0m", "x"]);
+    }
+  }
 });
 
 Deno.test("auto follows the background that the terminal tells", () => {

@@ -213,7 +213,7 @@ Deno.test({
     const { it } = all;
     await using terminal = await TmuxTerminal.open(it.place, { cols: 200 });
     await terminal.line(`TERM=dumb ${svcLine("chat", "--session", it.session_id)}`);
-    await terminal.shows(/· \/help$/m);
+    await terminal.shows("/help");
     await terminal.prompted();
     await terminal.line("/add-dir ../docs:ro");
     await terminal.shows(/added directories are now \S+docs \(read-only\)/);

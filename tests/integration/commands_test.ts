@@ -195,7 +195,7 @@ Deno.test({
     });
     await using terminal = await TmuxTerminal.open(it.place, { cols: 150 });
     await terminal.line(`TERM=dumb ${svcLine("chat", "--session", it.session_id)}`);
-    await terminal.shows("· /help");
+    await terminal.shows("/help");
     await terminal.prompted();
     await terminal.line("/help");
     await terminal.shows(/\/review \[branch\] \[focus\] +Reviews a branch/);

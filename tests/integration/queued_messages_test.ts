@@ -153,7 +153,7 @@ Deno.test({
     await terminal.shows("no message waits: the model has read them all");
     goOn(it);
     await it.event("turn.completed");
-    await terminal.shows(/The end\.[^]*› look at a$/m);
+    await terminal.shows(/The end\.[^]*You: look at a$/m);
   },
 });
 

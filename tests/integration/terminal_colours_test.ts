@@ -125,7 +125,8 @@ Deno.test({
     await terminal.line("/theme none");
     await terminal.shows("theme: none");
     await until(
-      async () => !(await terminal.styled()).includes("\x1b["),
+      // deno-lint-ignore no-control-regex -- no colour is what is looked for
+      async () => !/\x1b\[[\d;]*(?:3[0-8]|4[0-8]|9\d)[;m]/.test(await terminal.styled()),
       "a screen without colours",
     );
     assertEquals(

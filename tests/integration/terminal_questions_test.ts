@@ -192,13 +192,18 @@ Deno.test({
     await terminal.line("go");
     await terminal.shows("word word");
     await terminal.type("1");
-    const asked = await terminal.shows("3 n  deny");
-    for (const part of ["? allow edit_file?", `in ${workdir}`, "20 - line 20", "20 + twenty"]) {
-      assertStringIncludes(asked, part);
-    }
-    assertStringIncludes(asked, "2 a  always allow");
+    const asked = await terminal.shows("Answer 3 or n: deny");
+    for (
+      const part of [
+        "Question 1 of 1: allow edit_file?",
+        `in ${workdir}`,
+        "removed 20: line 20",
+        "added 20: twenty",
+        "Answer 2 or a: always allow",
+      ]
+    ) assertStringIncludes(asked, part);
     assert(!asked.includes("old_text"), asked);
-    await terminal.shows("or n, TEXT:");
+    await terminal.shows("Your answer, 1, 2 or 3, or n, TEXT: 1");
     await new Promise((done) => setTimeout(done, 600));
     await terminal.press("Enter");
     await until(
@@ -209,7 +214,7 @@ Deno.test({
       "the line is a message",
     );
     assertEquals((await scenario.call("session.get")).pending_approvals.length, 1);
-    await terminal.shows(/3 n {2}deny[^]*3 n {2}deny[^]*or n, TEXT:/);
+    await terminal.shows(/3 or n: deny[^]*3 or n: deny[^]*or n, TEXT:/);
     await new Promise((done) => setTimeout(done, 600));
     await terminal.line("1");
     await terminal.shows("the end");

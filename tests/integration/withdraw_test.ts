@@ -146,7 +146,7 @@ Deno.test({
     await terminal.line("look at a");
     await it.event("user.message", ({ data }) => data.text === "look at a");
     await terminal.press("C-c");
-    await terminal.shows(/message taken back: look at a[^]*› look at a$/m);
+    await terminal.shows(/message taken back: look at a[^]*You: look at a$/m);
     assertEquals(said(it), [["begin"]]);
   },
 });

@@ -108,7 +108,7 @@ export class TmuxTerminal implements AsyncDisposable {
    * there is drawn in front of it. @returns the screen then.
    */
   async prompted(timeout_ms?: number): Promise<string> {
-    return await this.shows(/(?:^|\n)›\s*$/, timeout_ms);
+    return await this.shows(/(?:^|\n)You:\s*$/, timeout_ms);
   }
 
   /** Writes all that its programs send it to a file, from now on: the bytes, not what they show. */

@@ -64,6 +64,9 @@ export const CHAT = spec({
       "Another directory that the agent may read and change; repeatable. DIR:ro is read-only",
     ),
     json: on("Print events as NDJSON, one per line"),
+    plain: on(
+      "Talk line by line in words, for screen readers and logs; terminal.plain does so always",
+    ),
     output: option(
       oneOf(["text", "json", "stream-json"]),
       "form",
@@ -116,7 +119,9 @@ export const CHAT = spec({
     `On a terminal, the conversation fills the screen; ? shows its keys. Ctrl-C cancels the turn,
 a second Ctrl-C leaves. The session continues in the daemon, and \`svc chat -c\` returns to it.
 
-Without a terminal, with TERM=dumb or with --json, the conversation goes line by line.
+With --plain the conversation goes line by line instead, in words: no colours, no signs, nothing that
+moves or is drawn again. So it does by itself with terminal.plain in daemon.toml, with ACCESSIBLE=1,
+with TERM=dumb or without TERM, with --json, and where the output is not a terminal.
 
 -p leaves no session behind. --keep keeps it; --json keeps it too, for programs that go on with it,
 and so do --continue and --session. The files that the agent changed stay as they are.

@@ -34,8 +34,9 @@ export async function lastDeltas(session: Session, lane_id: string, tail: number
   const deltas: z.output<ReturnType<typeof laneDeltaSchema>>[] = [];
   for await (const { type, seq, data } of session.journal.read(session.journal.trimmed_seq)) {
     if (type !== "lane.delta" || data.lane_id !== lane_id) continue;
-    const { delta_seq, content_block: { text }, redraws } = data;
-    deltas.push({ seq, delta_seq, text, ...(redraws !== undefined && { redraws }) });
+    const { delta_seq, content_block: { text }, redraws, looks } = data;
+    const more = { ...redraws !== undefined && { redraws }, ...looks && { looks: [...looks] } };
+    deltas.push({ seq, delta_seq, text, ...more });
     if (deltas.length > tail) deltas.shift();
   }
   return deltas;

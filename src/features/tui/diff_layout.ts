@@ -1,7 +1,16 @@
 /** Lines of differences as rows of the screen: numbers, signs, and the words that changed. */
 import { type DiffLine, fileDiffs, numbered, type NumberedRow } from "../../session/diff_rows.ts";
 import type { Entry } from "./model.ts";
-import { clean, cleanLine, type Ground, type Line, type Span, width, wrapLine } from "./text.ts";
+import {
+  beside,
+  clean,
+  cleanLine,
+  type Ground,
+  type Line,
+  type Span,
+  width,
+  wrapLine,
+} from "./text.ts";
 
 /** Colours a line of code in the language of its file; undefined where it knows none. */
 export type ColourCode = (code: string, path: string) => Line | undefined;
@@ -46,10 +55,8 @@ export function diffRows(row: DiffLine, { cols, colour, more = "  " }: DiffLayou
   const on = GROUNDS[row.mark];
   const inner = Math.max(cols - margin.length - width(more), 1);
   return wrapLine(contentOf(row, colour), inner).map((part, n): Line => [
-    { text: n === 0 ? margin : " ".repeat(margin.length), style: "dim" },
-    n > 0
-      ? { text: more, style: "dim" }
-      : { text: `${row.mark} `, style: on ?? "dim", ...on && { on } },
+    beside(n === 0 ? margin : " ".repeat(margin.length), "dim"),
+    n > 0 ? beside(more, "dim") : { text: `${row.mark} `, style: on ?? "dim", ...on && { on } },
     ...part,
   ]);
 }

@@ -53,13 +53,19 @@ export function dropLines(entry: Entry, count: number): number {
   return gone.length;
 }
 
-/** Puts text in front of an entry's. @param text clean. */
-export function prependToEntry(entry: Entry, text: string): void {
-  const lines = text.split("\n");
-  const joint = lines.pop()! + entry.lines[0];
-  entry.lines.splice(0, 1, ...lines, joint);
-  entry.looks = entry.looks && [...lines.map(() => undefined), undefined, ...entry.looks.slice(1)];
-  entry.size += text.length;
+/** Puts what another entry has in front of an entry's text. */
+export function prependToEntry(entry: Entry, before: Entry): void {
+  const lines = before.lines.slice(0, -1);
+  const joint = before.lines.at(-1)!;
+  const [first = [], ...later] = entry.looks ?? [];
+  const moved = first.map((it, n) => n % 3 === 0 ? it + joint.length : it);
+  entry.lines.splice(0, 1, ...lines, joint + entry.lines[0]);
+  if (entry.looks !== undefined || before.looks !== undefined) {
+    const looks = Array.from(before.lines, (_, n) => before.looks?.[n] ?? []);
+    looks[lines.length] = [...looks[lines.length], ...moved];
+    entry.looks = [...looks.map((it) => it.length === 0 ? undefined : it), ...later];
+  }
+  entry.size += before.size;
   entry.epoch++;
 }
 

@@ -158,11 +158,15 @@ export function recall({ input, history }: Model, direction: -1 | 1): void {
     recalled === undefined ? input.draft : markedAgain(input, history[recalled]),
   );
   input.recalled = recalled;
+  if (input.aside !== undefined && expanded(input, input.text) === input.aside) {
+    input.aside = undefined;
+  }
 }
 
 /** Returns what the person is writing: while the history is browsed, what was written before. */
 export function written({ input, history }: Model): string {
-  const { text, recalled, draft } = input;
+  const { text, recalled, draft, aside } = input;
+  if (text === "" && aside !== undefined) return aside;
   const untouched = recalled !== undefined && expanded(input, text) === history[recalled];
   return expanded(input, untouched ? draft : text, "paths");
 }

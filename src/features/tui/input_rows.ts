@@ -3,7 +3,7 @@ import { type ShownPart, shownPart } from "./chips.ts";
 import type { Input, InputRows } from "./input_state.ts";
 import type { Model } from "./model.ts";
 import { searchRows } from "./search.ts";
-import { clean, graphemes, type Line, type Span, width, wrap } from "./text.ts";
+import { beside, clean, graphemes, joined, type Line, type Span, width, wrap } from "./text.ts";
 
 const PROMPT = "› ";
 
@@ -14,10 +14,16 @@ export function inputRows({ input, search }: Model, cols: number, height: number
   const indent = width(prompt);
   const { rows, begins, labels, at, first } = laidOut(input, cols, height);
   return {
-    rows: rows.slice(first, first + height).map((row, index) => [
-      { text: first + index === 0 ? prompt : " ".repeat(indent), style: "plain" },
-      ...withBold(row, labels, begins[first + index]),
-    ]),
+    rows: rows.slice(first, first + height).map((row, index) => {
+      const n = first + index;
+      const shown = withBold(row, labels, begins[n]);
+      // After a line break begins one further on.
+      const goes_on = n > 0 && begins[n] === begins[n - 1] + rows[n - 1].length;
+      return [
+        beside(n === 0 ? prompt : " ".repeat(indent), "plain"),
+        ...goes_on ? joined(shown, false) : shown,
+      ];
+    }),
     row: at.row - first,
     col: Math.min(at.col + indent, cols - 1),
   };

@@ -42,6 +42,8 @@ export interface Input {
   recalled?: number;
   /** The text from before that. */
   draft: string;
+  /** What was left unsent before, and came when something else was being typed. */
+  aside?: string;
   /** By their characters in `text` (`chips.ts`). */
   chips: Record<string, Chip>;
   /** Chips that were ever made. */

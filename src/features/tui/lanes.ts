@@ -1,13 +1,21 @@
-import { redrawn } from "../../base/redraw.ts";
 import { MAIN_LANE, PINNED, type SessionEvent, UNPINNED } from "../../protocol/events.ts";
 import { laneEnded } from "../../session/state_steps.ts";
 import { dropLines, newEntry, prependToEntry } from "./entries.ts";
 import { growLooked } from "./looks.ts";
-import type { LaneView, Model } from "./model.ts";
-import { clean, cleanLine } from "./text.ts";
+import type { Entry, LaneView, Model } from "./model.ts";
+import { cleanLine } from "./text.ts";
 
 /** Characters kept of a lane's output. */
 const LANE_MAX = 64 * 1024;
+
+/** A piece of a lane's earlier output. */
+export interface LaneDelta {
+  text: string;
+  /** How many lines at the end of what came before it replaces. */
+  redraws?: number;
+  /** Its runs that are not plain (`base/looks.ts`). */
+  looks?: readonly number[];
+}
 
 /** Applies one event to the lanes. */
 // fold-ok: the panel of lanes follows them one by one
@@ -82,10 +90,15 @@ function dropDrawn(lane: LaneView, redraws: number): void {
 /** Puts a lane's earlier output in front. */
 export function loadBefore(
   { output, redrawn_before }: LaneView,
-  deltas: readonly { text: string; redraws?: number }[],
+  deltas: readonly LaneDelta[],
 ): void {
-  const before = deltas.reduce((said, { text, redraws }) => redrawn(said, text, redraws), "");
-  prependToEntry(output, clean(redrawn(before, "", redrawn_before)));
+  const before: Entry = { ...output, lines: [""], size: 0, looks: undefined };
+  for (const { text, redraws = 0, looks } of deltas) {
+    if (redraws > 0) dropLines(before, redraws);
+    growLooked(before, text, looks, LANE_MAX);
+  }
+  if (redrawn_before > 0) dropLines(before, redrawn_before);
+  prependToEntry(output, before);
 }
 
 function forgetEndedLanes(model: Model): void {

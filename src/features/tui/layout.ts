@@ -6,7 +6,18 @@ import { markdownStart, type MarkdownState, styleRow } from "./markdown.ts";
 import type { Entry } from "./model.ts";
 import { changeRows, type ColourCode, diffRows } from "./diff_layout.ts";
 import { lookedLine } from "./looks.ts";
-import { cut, cutLine, type Line, line, type Style, width, wrap, wrapLine } from "./text.ts";
+import {
+  beside,
+  cut,
+  cutLine,
+  joined,
+  type Line,
+  line,
+  type Style,
+  width,
+  wrap,
+  wrapLine,
+} from "./text.ts";
 
 /** Visible lines of a call's output, until expanded. */
 const OUTPUT_SHOWN = 6;
@@ -64,11 +75,6 @@ export class Layouts {
   useMarkdown(lay: LayMarkdown, colour?: ColourCode): void {
     this.#markdown = lay;
     this.#colour = colour;
-    this.forget();
-  }
-
-  /** Lays out everything again. */
-  forget(): void {
     this.#laid = new WeakMap();
   }
 
@@ -172,7 +178,7 @@ function growBlocks(laid: Laid, entry: Entry, lay: LayMarkdown): void {
   const kept = laid.in_blocks ? rows : rows.slice(0, final_rows);
   for (const row of kept) {
     const before = gutter(entry, laid.rows.length === 0, laid.cols);
-    laid.rows.push(before === "" ? row : [{ text: before, style: "plain" }, ...row]);
+    laid.rows.push(before === "" ? row : [beside(before, "plain"), ...row]);
   }
   laid.open_rows = kept.length - final_rows;
   if (!laid.in_blocks && laid.rows.length > 0) laid.rows.push([]);
@@ -236,8 +242,9 @@ function styled(
     pending ? "dim" : STYLES[entry.kind],
     from + row.length - shown.length,
   );
+  const own = laid.begins ? body : joined(body, shown !== row);
   const before = gutter(entry, first, laid.cols);
-  return before === "" ? body : [{ text: before, style: STYLES[entry.kind] }, ...body];
+  return before === "" ? own : [beside(before, STYLES[entry.kind]), ...own];
 }
 
 /** A question: its lines as they are; what is left of a long one must not look like another. */
@@ -251,12 +258,13 @@ function questionRows(entry: Entry, options: LayoutOptions, colour?: ColourCode)
     // A question that is too long is cut, perhaps in a line.
     if (diff !== undefined && text === `${diff.margin}${diff.mark} ${diff.text}`) {
       return diffRows(diff, { cols: inner, colour, more: "↳ " })
-        .map((row) => before === "" ? row : [{ text: before, style: "plain" }, ...row]);
+        .map((row) => before === "" ? row : [beside(before, "plain"), ...row]);
     }
     return wrap(text, inner).map((row, at): Line => {
       const shown = line(at === 0 ? row : row.replace(/^ /, ""), entry.styles?.[n] ?? "plain");
+      const own = at === 0 ? shown : joined(shown, row.startsWith(" "));
       const margin = at === 0 ? before : more;
-      return margin === "" ? shown : [{ text: margin, style: "plain" }, ...shown];
+      return margin === "" ? own : [beside(margin, "plain"), ...own];
     });
   });
   return { ...begin(entry, options), rows };
@@ -268,7 +276,7 @@ function callRows(entry: Entry, options: LayoutOptions, colour?: ColourCode): La
   const { ok, lines: [title, ...rest], edit_lines = 0 } = entry;
   const mark = ok === undefined ? "warning" : ok ? "success" : "error";
   const rows: Line[] = [[
-    { text: gutter(entry, true, cols), style: mark },
+    beside(gutter(entry, true, cols), mark),
     { text: cut(title, Math.max(cols - 2, 1)), style: "plain" },
   ]];
   const indent = cols < GUTTER_COLS ? "" : "    ";
@@ -278,7 +286,7 @@ function callRows(entry: Entry, options: LayoutOptions, colour?: ColourCode): La
   };
   const edits = edit_lines === 0 || entry.asked ? [] : changeRows(entry, { cols: inner, colour });
   const shown_edits = expanded ? edits : edits.slice(0, EDITS_SHOWN);
-  for (const row of shown_edits.flat()) rows.push([{ text: indent, style: "plain" }, ...row]);
+  for (const row of shown_edits.flat()) rows.push([beside(indent, "plain"), ...row]);
   more(edits.length - shown_edits.length);
   const output = rest.slice(edit_lines);
   const shown = expanded ? output : output.slice(0, OUTPUT_SHOWN);
@@ -288,7 +296,7 @@ function callRows(entry: Entry, options: LayoutOptions, colour?: ColourCode): La
     const whole = lookedLine(entry, 1 + edit_lines + n, text, "dim");
     for (const row of expanded ? wrapLine(whole, inner) : [cutLine(whole, inner)]) {
       const before = rows.length > first ? indent : head;
-      rows.push([{ text: before, style: mark }, ...row]);
+      rows.push([beside(before, mark), ...row]);
     }
   }
   more(output.length - shown.length);

@@ -102,7 +102,7 @@ Deno.test("hostile runs of looks break nothing, and hostile output drives no ter
     apply("session.tool_completed", { ...CALL, ok: true, output: hostile, looks });
   }
   tui.focusLane("lane_2");
-  for (const name of ["dark", "high-contrast", "none"] as const) {
+  for (const name of ["dark", "high-contrast", "text"] as const) {
     const paint = themed({ name, depth: "true" });
     const written = tui.screen().lines.map((row) => encode(row, paint)).join("");
     // deno-lint-ignore no-control-regex -- only sequences of colours may be left
@@ -112,7 +112,7 @@ Deno.test("hostile runs of looks break nothing, and hostile output drives no ter
     // Text is not hidden: no concealing, and no background without its own colour of text.
     // deno-lint-ignore no-control-regex -- as above
     assert(!/\x1b\[(?:\d+;)*8(?:;\d+)*m/.test(written.replace(/[34]8;[25][0-9;]*/g, "")));
-    if (name === "none") assertEquals(written, left);
+    if (name === "text") assertEquals(written, left);
   }
   assert(tui.screen().lines.every((it) => width(lineText(it)) <= 60));
 });

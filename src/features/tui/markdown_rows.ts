@@ -1,10 +1,11 @@
-/** Markdown of answers as rows of the screen. Large; loaded once a terminal with colours shows some. */
+/** Markdown of answers as rows of the screen. Large; loaded once a terminal shows some. */
 import { Marked, type Token, type Tokens } from "marked";
 import { tokensOf } from "../../base/highlight/grammars.ts";
 import { languageOf, languageOfPath } from "../../base/highlight/languages.ts";
 import { linesOf, type Token as Coloured, type Tone } from "../../base/highlight/tokens.ts";
 import type { LaidMarkdown } from "./layout.ts";
 import {
+  beside,
   cutLine,
   type Line,
   line,
@@ -76,7 +77,7 @@ function block(token: Token, cols: number): Line[] {
       return listRows(token as Tokens.List, cols);
     case "blockquote":
       return blocks((token as Tokens.Blockquote).tokens, cols - 2, true)
-        .map((row) => [{ text: "│ ", style: "dim" }, ...row]);
+        .map((row) => [beside("│ ", "dim"), ...row]);
     case "table":
       return tableRows(token as Tokens.Table, cols);
     case "hr":
@@ -143,10 +144,10 @@ function languageLabel(lang: string): string {
 function codeRows({ text, lang = "" }: Tokens.Code, cols: number): Line[] {
   const label = languageLabel(lang);
   return [
-    ...label === "" ? [] : [cutLine(line(`${CODE_EDGE}${label}`, "dim"), cols)],
+    ...label === "" ? [] : [cutLine([beside(CODE_EDGE, "dim"), ...line(label, "dim")], cols)],
     ...coloured(text, lang).flatMap((row) =>
       wrapLine(row, cols - CODE_EDGE.length)
-        .map((part): Line => [{ text: CODE_EDGE, style: "dim" }, ...part])
+        .map((part): Line => [beside(CODE_EDGE, "dim"), ...part])
     ),
   ];
 }
@@ -207,7 +208,8 @@ function besideRows(cells: readonly Line[], widths: readonly number[]): Line[] {
   const height = Math.max(...columns.map(({ length }) => length));
   return Array.from({ length: height }, (_, at) =>
     columns.flatMap((rows, n): Span[] => {
-      const row = rows[at] ?? [];
+      // A cell goes on in its column, not with the row above.
+      const row = (rows[at] ?? []).map(({ joins: _, ...span }) => span);
       const last = n === columns.length - 1;
       const pad = last ? "" : " ".repeat(Math.max(widths[n] - width(lineText(row)), 0));
       return [...row, { text: pad, style: "plain" }, { text: last ? "" : BETWEEN, style: "dim" }];

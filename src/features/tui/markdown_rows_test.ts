@@ -87,7 +87,8 @@ Deno.test("headings, lists, quotes, code and tables are drawn as such", () => {
 
 Deno.test("code has colours by its language; words keep their style where a row breaks", () => {
   const [label, row] = rowsOf("```ts\nconst x = 1; // why\n```");
-  assertEquals(label, [{ text: "│ ts", style: "dim" }]);
+  const edge = { text: "│ ", style: "dim", beside: true } as const;
+  assertEquals(label, [edge, { text: "ts", style: "dim" }]);
   assertEquals(
     row.slice(1).filter(({ text }) => text.trim() !== "").map((
       { text, style },

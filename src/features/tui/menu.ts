@@ -1,4 +1,5 @@
 /** The menu below the transcript that completes a word of the message: files, commands, skills. */
+import { fuzzyScore } from "../../base/fuzzy.ts";
 import { type Token, tokenAt } from "../../base/mention.ts";
 import type { Suggestion } from "../chat_commands/suggestions.ts";
 import type { Effect } from "./effect.ts";
@@ -22,8 +23,25 @@ export function lookAtWord(model: Model): Effect[] {
   if (menu_closed === token.start) return [];
   model.menu_closed = undefined;
   if (menu !== undefined && sameWord(menu.token, token)) return [];
-  model.menu = { token, options: menu?.options ?? [], at: 0 };
+  const options = menu === undefined ? [] : stillFitting(menu, token);
+  model.menu = { token, options, at: 0, waits: true };
   return [{ type: "suggest", token }];
+}
+
+/**
+ * The options of the word before that fit what it has become, best first, until the daemon has
+ * answered: Enter must not take one that does not fit what was typed.
+ */
+function stillFitting({ token: { kind, start }, options }: Menu, now: Token): Suggestion[] {
+  if (kind !== now.kind || start !== now.start) return [];
+  return options
+    .flatMap((it) => {
+      const name = kind === "command" ? it.label.replace("/", "") : it.label;
+      const score = now.query === "" ? 0 : fuzzyScore(name, now.query);
+      return score === undefined ? [] : [{ it, score }];
+    })
+    .sort((a, b) => b.score - a.score)
+    .map(({ it }) => it);
 }
 
 function sameWord(a: Token, b: Token): boolean {
@@ -35,7 +53,12 @@ export function takeSuggestions(model: Model, token: Token, options: readonly Su
   const { menu } = model;
   if (menu === undefined || !sameWord(menu.token, token)) return;
   if (options.length === 0) model.menu = undefined;
-  else Object.assign(menu, { options: options.map(shownOption), at: 0 });
+  else Object.assign(menu, { options: options.map(shownOption), at: 0, waits: false });
+}
+
+/** There is no answer for a word. */
+export function endSuggestions({ menu }: Model, token: Token): void {
+  if (menu !== undefined && sameWord(menu.token, token)) menu.waits = false;
 }
 
 function shownOption({ label, hint, detail, insert }: Suggestion): Suggestion {

@@ -202,6 +202,8 @@ export interface Menu {
   options: readonly Suggestion[];
   /** Index of the chosen one. */
   at: number;
+  /** Whether the daemon has not answered for the word as it is. */
+  waits: boolean;
 }
 
 /** The offer that is on the screen. */

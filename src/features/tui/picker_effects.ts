@@ -4,7 +4,7 @@ import { suggestionsFor } from "../chat_commands/suggestions.ts";
 import type { CallVerb, Result } from "../verb_types.ts";
 import { choicesFor, previewOf, saidChoices, undoChoices } from "./choices.ts";
 import { type Effect, isPickerEffect, type PickerEffect } from "./effect.ts";
-import { beginPicker, type Choice, type Picker } from "./picker.ts";
+import type { Choice, Picker } from "./picker.ts";
 import { previewEffects } from "./picker_keys.ts";
 import { cleanLine } from "./text.ts";
 import type { Tui } from "./tui.ts";
@@ -44,7 +44,7 @@ export class PickerEffects {
           effect,
           () => suggestionsFor(call, session_id, token, true),
         );
-        if (options !== undefined) tui.suggest(token, options);
+        tui.suggest(token, options);
         break;
       }
       case "load_picker":
@@ -71,8 +71,6 @@ export class PickerEffects {
         break;
       }
       case "plan_rewind":
-        tui.model.picker = beginPicker("undo", "Go back: what of it?");
-        onChange();
         await this.#fill(() => undoChoices(session_id, effect, call));
         break;
       case "rewind": {

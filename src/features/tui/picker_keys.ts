@@ -82,6 +82,10 @@ function choose(model: Model, does: Chosen): Effect[] {
     return [];
   }
   if (does.effects.some(({ type }) => type === "load_commands")) model.help = true;
+  // At once: the next key is meant for it.
+  if (does.effects.some(({ type }) => type === "plan_rewind")) {
+    model.picker = beginPicker("undo", "Go back: what of it?");
+  }
   return [...does.effects];
 }
 

@@ -33,6 +33,10 @@ export interface Span {
   on?: Ground;
   /** Attributes that a command printed (`base/looks.ts`); the style has its colour. */
   look?: number;
+  /** Whether it stands beside the text: a margin, an edge, a number. It is not copied. */
+  beside?: true;
+  /** Of the first piece of a row that goes on with the line above: what stood between the two. */
+  joins?: " " | "";
 }
 
 /** One line of the screen, without its line break. */
@@ -179,8 +183,19 @@ export function wrapLine(spans: Line, cols: number): Line[] {
     const blank = n > 0 && row.length > 1 && row.startsWith(" ") ? 1 : 0;
     const part = partOf(spans, at + blank, at + row.length);
     at += row.length;
-    return part;
+    return n === 0 ? part : joined(part, blank > 0);
   });
+}
+
+/** Marks a row as going on with the line above. @param blank whether a blank was left out between */
+export function joined(row: Line, blank: boolean): Line {
+  const [first = { text: "", style: "plain" }, ...rest] = row;
+  return [{ ...first, joins: blank ? " " : "" }, ...rest];
+}
+
+/** Returns a piece that stands beside the text of a row. */
+export function beside(text: string, style: Style): Span {
+  return { text, style, beside: true };
 }
 
 /** The spans of a line between two offsets. */

@@ -20,11 +20,11 @@ import { addFile, attachPasted, type FoundFile, type MessageFiles } from "./file
 import type { Pasted } from "./pasted_paths.ts";
 import type { Key } from "./keys.ts";
 import { remember } from "./history.ts";
-import { applyToLanes, laneView, loadBefore } from "./lanes.ts";
+import { applyToLanes, type LaneDelta, laneView, loadBefore } from "./lanes.ts";
 import type { ColourCode } from "./diff_layout.ts";
 import { type LayMarkdown, Layouts } from "./layout.ts";
 import { type ApprovalView, emptyModel, type Entry, type Model } from "./model.ts";
-import { takeSuggestions } from "./menu.ts";
+import { endSuggestions, takeSuggestions } from "./menu.ts";
 import { type Choice, type Picker } from "./picker.ts";
 import { type Point, point } from "./point.ts";
 import { previewEffects } from "./picker_keys.ts";
@@ -109,11 +109,6 @@ export class Tui {
   /** Lays out answers as Markdown from now on. */
   useMarkdown(lay: LayMarkdown, colour?: ColourCode): void {
     this.#layouts.useMarkdown(lay, colour);
-  }
-
-  /** Lays out everything again: text is measured in another way. */
-  measureAgain(): void {
-    this.#layouts.forget();
   }
 
   get size(): Size {
@@ -224,7 +219,7 @@ export class Tui {
   /** Takes a lane's output, of which only the part before its view began is new. */
   loadLane(
     lane_id: string,
-    deltas: readonly { delta_seq: number; text: string; redraws?: number }[],
+    deltas: readonly (LaneDelta & { delta_seq: number })[],
   ): void {
     const lane = this.model.lanes.find((it) => it.lane_id === lane_id);
     if (lane === undefined) return;
@@ -283,7 +278,18 @@ export class Tui {
   showDraft(text: string): void {
     const { input } = this.model;
     setMarked(input, markedAgain(input, text));
-    input.recalled = undefined;
+    input.recalled = input.aside = undefined;
+  }
+
+  /** Keeps what was left unsent before for Up: something else is being typed. */
+  keepDraft(text: string): void {
+    remember(this.model, text);
+    this.model.input.aside = text;
+  }
+
+  /** Says that there is an earlier draft, if there is one. */
+  tellOfDraft(): void {
+    if (this.model.input.aside !== undefined) this.tell("an earlier draft waits: Up brings it");
   }
 
   /** Shows messages that a search has found. @param first whether they are its first */
@@ -336,9 +342,10 @@ export class Tui {
     return waiting.text;
   }
 
-  /** Takes what completes a word. */
-  suggest(token: Token, options: readonly Suggestion[]): void {
-    takeSuggestions(this.model, token, options);
+  /** Takes what completes a word; undefined if that cannot be found out. */
+  suggest(token: Token, options: readonly Suggestion[] | undefined): void {
+    if (options === undefined) endSuggestions(this.model, token);
+    else takeSuggestions(this.model, token, options);
   }
 
   /** Takes the entries of a picker, unless it is closed by now. @returns what it shows beside them */

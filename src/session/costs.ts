@@ -26,23 +26,53 @@ export function addSpent(sum: Spent, more: Spent): void {
   if (more.unpriced) sum.unpriced = true;
 }
 
+/** When the bucket of a time starts; both as `toISOString` writes them. */
+export type StartOf = (at: string) => string;
+
+/** Returns what finds the bucket of a time. @param zone whose days and hours they are; UTC by default */
+export function bucketsOf(bucket: Bucket, zone?: string): StartOf {
+  const [length, rest] = CUTS[bucket];
+  // Each time zone has the minutes of UTC.
+  if (zone === undefined || bucket === "minute") return (at) => at.slice(0, length) + rest;
+  /** By the day or the hour of UTC: all that start in it, and the one before. */
+  const known = new Map<string, string[]>();
+  return (at) => {
+    const key = at.slice(0, length) + rest;
+    let starts = known.get(key);
+    if (starts === undefined) {
+      starts = startsAround(Temporal.Instant.from(key).toZonedDateTimeISO(zone), bucket);
+      known.set(key, starts);
+    }
+    return starts.findLast((start) => start <= at)!;
+  };
+}
+
+/** What starts in the day or the hour after a time, and what has begun by then. A time zone is slow to ask. */
+function startsAround(time: Temporal.ZonedDateTime, bucket: "hour" | "day"): string[] {
+  const starts = bucket === "day"
+    ? [0, 1, 2].map((days) => time.add({ days }).startOfDay())
+    : [0, 15, 30, 45].map((minutes) =>
+      time.add({ minutes }).round({ smallestUnit: bucket, roundingMode: "floor" })
+    );
+  return starts.map(({ epochMilliseconds }) => new Date(epochMilliseconds).toISOString());
+}
+
 /** Sums costs by bucket. */
 export class CostBuckets {
-  readonly #bucket: Bucket;
+  readonly #startOf: StartOf;
   readonly #from: string;
   readonly #sums = new Map<string, HourCost>();
   readonly total = nothingSpent();
 
   /** @param since RFC 3339; earlier costs are left out */
-  constructor(bucket: Bucket, since: string | undefined) {
-    this.#bucket = bucket;
+  constructor(startOf: StartOf, since: string | undefined) {
+    this.#startOf = startOf;
     this.#from = since === undefined ? "" : new Date(since).toISOString();
   }
 
   add({ at, ...spent }: HourCost): void {
     if (at < this.#from) return;
-    const [length, rest] = CUTS[this.#bucket];
-    const start = at.slice(0, length) + rest;
+    const start = this.#startOf(at);
     const sum = this.#sums.get(start) ?? { at: start, ...nothingSpent() };
     addSpent(sum, spent);
     addSpent(this.total, spent);
@@ -60,7 +90,7 @@ export class CostBuckets {
   }
 }
 
-/** A session's costs, as finely as known: what retention rewrote is known by the hour. */
+/** A session's costs, as finely as known: what retention rewrote is known by quarters of an hour. */
 export async function* costsOf(session: Session, bucket: Bucket): AsyncGenerator<HourCost> {
   if (bucket !== "minute") return yield* session.state.cost_hours;
   const { oldest_at, trimmed_seq } = session.journal;

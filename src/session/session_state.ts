@@ -25,9 +25,9 @@ import type {
 
 export type Lane = z.output<ReturnType<typeof laneSchema>>;
 
-/** Cost of one model's calls in one hour. */
+/** Cost of one model's calls in a quarter of an hour: in each time zone, days begin with one. */
 export interface HourCost {
-  /** Start of the hour, RFC 3339. */
+  /** When it starts, RFC 3339; data of older versions is by the hour. */
   at: string;
   /** Missing in data of older versions: it was the session's. */
   model?: string;

@@ -164,7 +164,8 @@ export function addHourCost(
 ): void {
   const { tokens_in, tokens_out, tokens_cached, unpriced } = tick;
   if (usd === 0 && tokens_in + tokens_out === 0) return;
-  const start = `${at.slice(0, 13)}:00:00.000Z`;
+  const quarter = String(Math.floor(Number(at.slice(14, 16)) / 15) * 15).padStart(2, "0");
+  const start = `${at.slice(0, 13)}:${quarter}:00.000Z`;
   const last = hours.at(-1);
   if (last?.at === start && last.model === model) {
     last.usd += usd;

@@ -1,4 +1,10 @@
-import { assert, assertEquals, assertNotEquals, assertStringIncludes } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertNotEquals,
+  assertRejects,
+  assertStringIncludes,
+} from "@std/assert";
 import { join } from "@std/path";
 import { delay } from "@std/async";
 import { can_run_svc, Place } from "../support/svc.ts";
@@ -78,5 +84,15 @@ Deno.test({
       const tokens = buckets.reduce((sum: number, it: { tokens: number }) => sum + it.tokens, 0);
       assertEquals(tokens, current.tokens_in + current.tokens_out);
     }
+    // Days of a place where they begin at a quarter past.
+    const time_zone = "Asia/Kathmandu";
+    const params = { by: "model", bucket: "day", time_zone } as const;
+    const { groups: [group] } = await client.rpc.call("cost.breakdown", params);
+    assertEquals(group.buckets.map(({ at }: { at: string }) => at.slice(11)), ["18:15:00.000Z"]);
+    await assertRejects(
+      () => client.rpc.call("cost.get_history", { time_zone: "Asia/Nowhere" }),
+      Error,
+      "expected a time zone",
+    );
   },
 });

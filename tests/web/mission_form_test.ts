@@ -251,6 +251,80 @@ Deno.test({
 });
 
 Deno.test({
+  name: "three tabs that write one mission keep a draft each, over a reload and a restart",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([]);
+    await using browser = await shared.profile();
+    const goalOf = ({ page }: AppPage) => page.getByRole("dialog").getByLabel("Goal");
+    const open = async (app: AppPage) => {
+      await app.page.getByRole("button", { name: "New mission" }).first().click();
+      await goalOf(app).waitFor();
+    };
+    const write = async (app: AppPage, goal: string) => {
+      await goalOf(app).fill(goal);
+      await until(async () => await goalOf(app).inputValue() === goal, goal);
+    };
+    const goals = ["of the first tab", "of the second tab", "of the third tab"];
+    const tabs: AppPage[] = [];
+    for (const goal of goals) {
+      const tab = await AppPage.open(browser, it.daemon, "/missions");
+      tabs.push(tab);
+      await open(tab);
+      // It begins empty: what another tab writes is that tab's.
+      assertEquals(await goalOf(tab).inputValue(), "");
+      await write(tab, goal);
+    }
+    const written = () => Promise.all(tabs.map((tab) => goalOf(tab).inputValue()));
+    assertEquals(await written(), goals);
+    await Promise.all(tabs.map(async (tab) => {
+      await tab.page.reload();
+      await tab.connected();
+      await open(tab);
+    }));
+    assertEquals(await written(), goals);
+    await it.restart();
+    for (const [n, tab] of tabs.entries()) {
+      await tab.connected();
+      await write(tab, goals[n] += ", and more");
+    }
+    assertEquals(await written(), goals);
+
+    // What the tabs leave is found in the next one, each once.
+    for (const tab of tabs.slice(1)) await tab.page.close();
+    const [last] = tabs;
+    const exchange = last.page.getByRole("button", { name: "Show the other one" });
+    await last.page.keyboard.press("Escape");
+    await open(last);
+    const shown = async () => {
+      const found = [await goalOf(last).inputValue()];
+      while (true) {
+        await exchange.click();
+        const before = found.at(-1);
+        await until(async () => await goalOf(last).inputValue() !== before, "another draft");
+        const goal = await goalOf(last).inputValue();
+        if (goal === found[0]) return found.sort();
+        found.push(goal);
+      }
+    };
+    assertEquals(await shown(), [...goals].sort());
+    // The one that is started goes, the others stay.
+    const dialog = last.page.getByRole("dialog");
+    await dialog.getByLabel("Directory", { exact: true }).fill(it.place.mkdir("made"));
+    await dialog.getByLabel("Instructions").fill("run touch a.txt");
+    await dialog.getByRole("button", { name: "Start mission" }).click();
+    await last.page.getByRole("heading", { level: 1, name: goals[0] }).waitFor();
+    await last.go("/missions");
+    await open(last);
+    assertEquals(await goalOf(last).inputValue(), "");
+    await exchange.click();
+    await until(async () => await goalOf(last).inputValue() !== "", "a draft that was left");
+    assertEquals(await shown(), goals.slice(1).sort());
+    assertEquals(last.problems.filter((it) => !/ERR_CONNECTION_REFUSED|WebSocket/.test(it)), []);
+  },
+});
+
+Deno.test({
   name: "a mission is made of an ended session, and of a plan that means harm, as text alone",
   ignore: no_browser,
   async fn() {

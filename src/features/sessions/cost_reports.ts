@@ -2,6 +2,7 @@
 import {
   addSpent,
   type Bucket,
+  bucketsOf,
   CostBuckets,
   costsOf,
   nothingSpent,
@@ -15,14 +16,16 @@ interface Period {
   /** RFC 3339; earlier costs do not count. */
   since?: string;
   bucket: Bucket;
+  /** Whose days and hours the buckets are. */
+  time_zone?: string;
 }
 
 /** Returns the costs by time. @throws {SvcError} not_found. */
 export async function costHistory(
   hub: Hub,
-  { session_id, since, bucket }: Period & { session_id?: string },
+  { session_id, since, bucket, time_zone }: Period & { session_id?: string },
 ) {
-  const sums = new CostBuckets(bucket, since);
+  const sums = new CostBuckets(bucketsOf(bucket, time_zone), since);
   for (const session of await hub.some(session_id)) {
     for await (const cost of costsOf(session, bucket)) sums.add(cost);
   }
@@ -47,20 +50,21 @@ interface Wanted extends Period {
 /** Returns the costs by session, model or directory, most expensive first. @throws the signal's reason. */
 export async function costBreakdown(
   hub: Hub,
-  { by, since, bucket, limit, model, workdir }: Wanted,
+  { by, since, bucket, time_zone, limit, model, workdir }: Wanted,
   signal: AbortSignal,
 ) {
+  const startOf = bucketsOf(bucket, time_zone);
   const sums = new Map<string, { title?: string; sums: CostBuckets }>();
   for (const session of await hub.some(undefined)) {
     signal.throwIfAborted();
     if (workdir !== undefined && session.state.workdir !== workdir) continue;
     const newest = session.state.cost_hours.at(-1);
     // This avoids reading its journal.
-    if (newest === undefined || !new CostBuckets(bucket, since).covers(newest)) continue;
+    if (newest === undefined || !new CostBuckets(startOf, since).covers(newest)) continue;
     for await (const cost of costsOf(session, bucket)) {
       if (model !== undefined && (cost.model ?? session.state.model) !== model) continue;
       const { key, title } = groupOf(session, by, cost);
-      const group = sums.get(key) ?? { title, sums: new CostBuckets(bucket, since) };
+      const group = sums.get(key) ?? { title, sums: new CostBuckets(startOf, since) };
       group.sums.add(cost);
       sums.set(key, group);
     }

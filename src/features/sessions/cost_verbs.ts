@@ -7,14 +7,26 @@ import { turnUsageSchema } from "../../protocol/schemas/session.ts";
 
 const defineVerb = verbsOf<{ readonly hub: Hub }>();
 
+function isTimeZone(name: string): boolean {
+  try {
+    Temporal.Instant.fromEpochMilliseconds(0).toZonedDateTimeISO(name);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 const BUCKETS = ["minute", "hour", "day"] as const satisfies readonly Bucket[];
 
 const since = () => z.iso.datetime({ offset: true }).optional();
 const bucket = () =>
   z.enum(BUCKETS).default("hour")
     .describe(
-      "Costs in parts of the journal that retention has compacted are known by the hour only",
+      "Costs in parts of the journal that retention has compacted are known by quarters of an hour",
     );
+const time_zone = () =>
+  z.string().max(64).refine(isTimeZone, "expected a time zone, such as Asia/Kolkata").optional()
+    .describe("The time zone of the days and hours, such as Asia/Kolkata; UTC by default");
 const spent = () =>
   turnUsageSchema().extend({
     unpriced: z.literal(true).optional()
@@ -53,7 +65,12 @@ export const costVerbs = [
     summary: "Shows the cost over time, of one session or of all.",
     access: "read",
     input: () =>
-      z.object({ session_id: session_id().optional(), since: since(), bucket: bucket() }),
+      z.object({
+        session_id: session_id().optional(),
+        since: since(),
+        bucket: bucket(),
+        time_zone: time_zone(),
+      }),
     output: () =>
       z.object({
         buckets: z.array(z.object({ at: z.string(), usd: z.number(), tokens: z.int() })),
@@ -74,6 +91,7 @@ export const costVerbs = [
         workdir: z.string().optional().describe("Counts sessions in this directory only"),
         since: since(),
         bucket: bucket(),
+        time_zone: time_zone(),
         limit: z.int().min(1).max(1000).default(20).describe("Number of groups to list separately"),
       }),
     output: () =>

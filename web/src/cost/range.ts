@@ -11,7 +11,6 @@ const DAY_MS = 24 * HOUR_MS;
 
 export interface Range {
   word: string;
-  /** What is asked for; days are made of hours here, as the daemon knows no time zone of the person's. */
   bucket: Bucket;
   bucket_ms: number;
   /** Undefined for all there is. */
@@ -22,17 +21,24 @@ export const RANGES = {
   hour: { word: "Last hour", bucket: "minute", bucket_ms: MINUTE_MS, span_ms: HOUR_MS },
   day: { word: "Last day", bucket: "hour", bucket_ms: HOUR_MS, span_ms: DAY_MS },
   week: { word: "Last week", bucket: "hour", bucket_ms: HOUR_MS, span_ms: 7 * DAY_MS },
-  month: { word: "Last 30 days", bucket: "hour", bucket_ms: DAY_MS, span_ms: 30 * DAY_MS },
-  all: { word: "All time", bucket: "hour", bucket_ms: DAY_MS },
+  month: { word: "Last 30 days", bucket: "day", bucket_ms: DAY_MS, span_ms: 30 * DAY_MS },
+  all: { word: "All time", bucket: "day", bucket_ms: DAY_MS },
 } as const satisfies Record<string, Range>;
 
 export type RangeName = keyof typeof RANGES;
 
-/** When the bar begins that a time is in: a day at midnight where the person is. */
+/** When the bar begins that a time is in: days and hours are those of where the person is. */
 export function startOf({ bucket_ms }: Range, time: number): number {
-  return bucket_ms === DAY_MS
-    ? new Date(time).setHours(0, 0, 0, 0)
-    : Math.floor(time / bucket_ms) * bucket_ms;
+  const date = new Date(time);
+  if (bucket_ms === DAY_MS) return date.setHours(0, 0, 0, 0);
+  // Not set: an hour that is there twice would be the earlier one.
+  return time - time % MINUTE_MS - date.getMinutes() * MINUTE_MS % bucket_ms;
+}
+
+/** The time zone of the person, where it is known. */
+export function timeZone(): string | undefined {
+  const { timeZone } = new Intl.DateTimeFormat().resolvedOptions();
+  return timeZone === "Etc/Unknown" ? undefined : timeZone;
 }
 
 /** When a range begins, as `cost.breakdown` takes it. */
@@ -89,7 +95,7 @@ export function seriesOf(
   const values = groups.map(({ buckets }, group) => {
     const line = new Array<number>(count).fill(0);
     for (const bucket of buckets) {
-      // What retention has rewritten is known by the hour; it stands where that hour begins.
+      // Older versions kept what retention has rewritten by the hour; it stands where that begins.
       const n = places.get(startOf(range, Date.parse(bucket.at)));
       if (n === undefined) continue;
       line[n] += amountOf(bucket, metric);

@@ -37,25 +37,37 @@ Deno.test("all time begins with the first cost; without any it is today", () => 
   assertEquals(seriesOf([], RANGES.all, "usd", NOW).times.length, 1);
 });
 
-/** Counts a year of one cent an hour by days, and names each day that is wrong. */
+/** Counts a year of a cent each quarter of an hour, and names each bar that is wrong. */
 const BY_DAYS = `
-  const { RANGES, seriesOf } = await import(MODULE);
+  const { RANGES, seriesOf, sinceOf, startOf, timeZone } = await import(PAGE);
+  const { bucketsOf, CostBuckets } = await import(DAEMON);
   const wrong = [];
+  const quarter = 9e5;
   const from = Date.UTC(2026, 0, 1);
-  for (let now = from + 40 * 864e5; now < from + 400 * 864e5; now += 864e5 * 1.5) {
-    const buckets = [];
-    for (let at = now - 35 * 864e5; at <= now; at += 36e5) {
-      buckets.push({ at: new Date(at).toISOString(), usd: 1, tokens_in: 0, tokens_out: 0 });
+  const spent = { usd: 1, tokens_in: 0, tokens_out: 0, tokens_cached: 0 };
+  const check = (now, range) => {
+    const counted = new CostBuckets(bucketsOf(range.bucket, timeZone()), sinceOf(range, now));
+    const expected = new Map();
+    for (let at = now - now % quarter - 35 * 864e5; at <= now; at += quarter) {
+      counted.add({ at: new Date(at).toISOString(), ...spent });
+      const day = new Date(at).toDateString();
+      expected.set(day, (expected.get(day) ?? 0) + 1);
     }
-    const { times, values: [values] } = seriesOf([{ buckets }], RANGES.month, "usd", now);
+    const { times, values: [values] } = seriesOf([counted], range, "usd", now);
+    const sum = values.reduce((a, b) => a + b, 0);
+    if (sum !== counted.total.usd) wrong.push("lost", range.word, counted.total.usd - sum, now);
+    if (times.some((it, n) => n > 0 && it <= times[n - 1])) wrong.push("order", range.word, now);
+    if (range.bucket !== "day") return;
     const days = times.map((it) => new Date(it * 1000).toDateString());
     if (new Set(days).size !== days.length) wrong.push("twice", now);
     if (days.at(-1) !== new Date(now).toDateString()) wrong.push("last", now);
-    if (days.length < 31 || days.length > 32) wrong.push("days", days.length, now);
-    // The last day has only begun.
-    for (const [n, hours] of values.slice(0, -1).entries()) {
-      if (hours < 23 || hours > 25) wrong.push(days[n], hours);
+    for (const [n, quarters] of values.entries()) {
+      if (quarters !== expected.get(days[n])) wrong.push(days[n], quarters, expected.get(days[n]));
     }
+  };
+  for (let now = from + 40 * 864e5; now < from + 400 * 864e5; now += 864e5 * 13.3) {
+    check(now, RANGES.month);
+    check(now, RANGES.week);
   }
   console.log(JSON.stringify(wrong.slice(0, 9)));
 `;
@@ -64,6 +76,9 @@ Deno.test({
   name: "days are those of where the person is: at each change of the clock, and by half hours",
   ignore: !granted("run", "read"),
   async fn() {
+    const place = (path: string) => JSON.stringify(import.meta.resolve(path));
+    const code = BY_DAYS.replace("PAGE", place("./range.ts"))
+      .replace("DAEMON", place("../../../src/session/costs.ts"));
     for (
       const zone of [
         "UTC",
@@ -72,20 +87,20 @@ Deno.test({
         "America/Havana",
         "Africa/Cairo",
         "Asia/Kolkata",
+        "Asia/Kathmandu",
+        "Australia/Adelaide",
+        "America/St_Johns",
         // The clock is changed by half an hour.
         "Australia/Lord_Howe",
         "Pacific/Apia",
       ]
     ) {
-      const { stdout } = await new Deno.Command(Deno.execPath(), {
-        args: [
-          "eval",
-          "--no-check",
-          BY_DAYS.replace("MODULE", JSON.stringify(import.meta.resolve("./range.ts"))),
-        ],
+      const { stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+        args: ["eval", "--no-check", code],
         env: { TZ: zone },
       }).output();
-      assertEquals([zone, new TextDecoder().decode(stdout).trim()], [zone, "[]"]);
+      const text = new TextDecoder();
+      assertEquals([zone, text.decode(stdout).trim(), text.decode(stderr)], [zone, "[]", ""]);
     }
   },
 });

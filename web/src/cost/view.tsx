@@ -20,6 +20,7 @@ import {
   seriesOf,
   sinceOf,
   startOf,
+  timeZone,
 } from "./range.ts";
 import { TimeTable } from "./time_table.tsx";
 
@@ -54,7 +55,14 @@ export default function Cost() {
       const since = sinceOf(RANGES[name], now);
       const group = by.peek();
       const within = only.peek() === "" ? {} : { [only_of.peek()]: only.peek() };
-      const wanted = { by: group, bucket, since, limit: GROUPS_MAX, ...within };
+      const wanted = {
+        by: group,
+        bucket,
+        since,
+        time_zone: timeZone(),
+        limit: GROUPS_MAX,
+        ...within,
+      };
       const breakdown = await client.ask("cost.breakdown", wanted);
       return { breakdown, range: name, by: group, now };
     },

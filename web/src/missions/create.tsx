@@ -1,5 +1,5 @@
 import { useSignal, useSignalEffect } from "@preact/signals";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { useApp } from "../app.ts";
 import { explain, RpcError } from "../rpc/api.ts";
 import { ModelField } from "../sessions/model_field.tsx";
@@ -10,7 +10,18 @@ import { Dialog } from "../ui/dialog.tsx";
 import { Field } from "../ui/field.tsx";
 import { submitOnCtrlEnter, useSubmit } from "../ui/use_submit.ts";
 import type { Client } from "../rpc/client.ts";
-import { keepDraft, leftDraft, type MissionDraft, newDraft, onOtherTab } from "./draft.ts";
+import {
+  type DraftPlace,
+  keepDraft,
+  leftDraft,
+  type MissionDraft,
+  newDraft,
+  onOtherTab,
+  type OtherDrafts,
+  othersOf,
+  takeNext,
+  takePlace,
+} from "./draft.ts";
 import { EXAMPLE } from "./example.ts";
 import { SpecFields } from "./spec_fields.tsx";
 import { formOf, type MissionForm, type Seed, specOf } from "./spec_form.ts";
@@ -34,11 +45,56 @@ interface CreateProps {
 
 /** Begins a mission and opens it. */
 export function CreateMission({ seed, onClose }: CreateProps) {
+  const place = useSignal<DraftPlace | undefined>(undefined);
+  const others = useSignal<OtherDrafts>({ open: false, left: false });
+  useEffect(() => {
+    let gone = false;
+    const look = async (at = place.peek()) => {
+      if (at === undefined) return;
+      const found = await othersOf(seed, at);
+      if (!gone) others.value = found;
+    };
+    const begin = async () => {
+      const taken = await takePlace(seed);
+      await look(taken);
+      if (gone) taken.leave();
+      else place.value = taken;
+    };
+    begin();
+    const leave = onOtherTab(seed, () => void look());
+    return () => {
+      gone = true;
+      leave();
+      place.peek()?.leave();
+    };
+  }, []);
+  if (place.value === undefined) return null;
+  const onNext = async () => {
+    const before = place.peek()!;
+    const next = await takeNext(seed, before.key);
+    if (next !== undefined) {
+      place.value = next;
+      before.leave();
+    }
+    others.value = await othersOf(seed, place.peek()!);
+  };
+  const { key } = place.value;
+  return (
+    <WriteMission seed={seed} onClose={onClose} place={key} others={others.value} onNext={onNext} />
+  );
+}
+
+interface WriteProps extends CreateProps {
+  /** Where its draft is kept. */
+  place: string;
+  others: OtherDrafts;
+  /** Shows the next draft that was left. */
+  onNext(): Promise<void>;
+}
+
+function WriteMission({ seed, onClose, place, others, onNext }: WriteProps) {
   const app = useApp();
-  const [left] = useState(() => leftDraft(seed) ?? newDraft(seed));
-  /** Another tab writes this mission too: this one keeps its draft in a place of its own. */
-  const apart = useSignal(false);
-  const other = useSignal(leftDraft(seed, true));
+  const [left] = useState(() => leftDraft(seed, place) ?? newDraft(seed));
   const workdir = useSignal(left.workdir);
   const model = useSignal(left.model);
   const unattended = useSignal(left.unattended);
@@ -69,31 +125,24 @@ export function CreateMission({ seed, onClose }: CreateProps) {
     faults.value = {};
     change({ form, text, read });
   };
-  /** As it was opened, until something is changed: what is kept meanwhile may be another tab's. */
-  const opened = useRef<string>();
-  const changed = useRef(false);
+  /** The place that the form is of: the draft of another one is filled in first. */
+  const of = useRef(place);
   useSignalEffect(() => {
     const draft = draftNow();
-    const is_apart = apart.value;
-    const now = JSON.stringify(draft);
-    begun.value = now !== JSON.stringify(newDraft(seed));
-    opened.current ??= now;
-    if (!changed.current && now === opened.current) return;
-    changed.current = true;
-    keepDraft(seed, begun.peek() ? draft : undefined, is_apart);
+    begun.value = JSON.stringify(draft) !== JSON.stringify(newDraft(seed));
+    keepDraft(of.current, begun.peek() ? draft : undefined);
   });
-  useEffect(() => onOtherTab(seed, () => apart.value = true), []);
-  const exchange = () => {
-    const found = other.peek()!;
-    other.value = begun.peek() ? draftNow() : undefined;
-    keepDraft(seed, other.peek(), true);
-    fill(found);
-  };
+  useLayoutEffect(() => {
+    if (of.current === place) return;
+    of.current = place;
+    fill(leftDraft(seed, place) ?? newDraft(seed));
+  }, [place]);
   const { form, text } = written.value;
 
   const { busy, submit } = useSubmit(async () => {
     faults.value = {};
     const { form, text } = written.peek();
+    const started = of.current;
     try {
       const { mission_id } = await app.client.call("mission.create", {
         workdir: workdir.value.trim(),
@@ -101,7 +150,7 @@ export function CreateMission({ seed, onClose }: CreateProps) {
         ...(model.value.trim() && { model: model.value.trim() }),
         approval: unattended.value ? "auto" : "ask",
       });
-      keepDraft(seed, undefined, apart.peek());
+      keepDraft(started, undefined);
       onClose();
       app.router.go(`/missions/${mission_id}`);
     } catch (error) {
@@ -133,14 +182,15 @@ export function CreateMission({ seed, onClose }: CreateProps) {
   return (
     <Dialog title="New mission" onClose={onClose} wide kept>
       <form class="form" onSubmit={submit} onKeyDown={submitOnCtrlEnter}>
-        {apart.value
-          ? <p role="status">Another tab writes this mission too. Both drafts are kept.</p>
-          : other.value && (
-            <p>
-              Another tab left a draft of its own.{" "}
-              <Button tone="quiet" onClick={exchange}>Show the other one</Button>
-            </p>
-          )}
+        {others.open && (
+          <p role="status">Another tab writes this mission too. Each draft is kept.</p>
+        )}
+        {others.left && (
+          <p>
+            Another draft was left.{" "}
+            <Button tone="quiet" onClick={onNext}>Show the other one</Button>
+          </p>
+        )}
         <WorkdirField
           value={workdir}
           hint="In a git repository, tasks run in parallel, and the result is merged into its branch."

@@ -174,7 +174,7 @@ function actions(app: App, onClose: () => void, onStep: (step: Step) => void): E
 async function rewind(app: App, session_id: string): Promise<void> {
   const { runTyped } = await app.load(() => import("../session/on_demand.ts"));
   const call: CallVerb = (name, params) => app.client.call(name, params);
-  const acts = { stop: () => Promise.resolve(), giveBack() {} };
+  const acts = { stop: () => Promise.resolve(), giveBack() {}, open() {} };
   const typed = await runTyped("/undo", session_id, call, acts);
   if ("said" in typed && typed.said) app.announcer.say(typed.said);
 }
@@ -236,19 +236,26 @@ function Files({ session_id, onDone }: { session_id: string; onDone(): void }) {
       paths.value = it.paths.filter((path) => !path.endsWith("/"));
       error.value = undefined;
     }, (thrown) => {
-      if (asked.current === asking) error.value = explain(thrown);
+      if (asked.current !== asking) return;
+      paths.value = [];
+      error.value = explain(thrown);
     });
     asked.current = asking;
   };
-  useEffect(() => look(""), []);
-  const open = async (path?: string) => {
-    const was_first = path === paths.peek()[0];
+  useEffect(() => {
+    look("");
+    // Closed, it opens nothing that comes later.
+    return () => asked.current = new Promise(() => {});
+  }, []);
+  const open = (path: string) => {
+    onDone();
+    opening.value = path;
+  };
+  const openFirst = async () => {
     let waited;
     while (waited !== asked.current) await (waited = asked.current);
-    const found = was_first ? paths.peek()[0] : path;
-    if (found === undefined) return;
-    onDone();
-    opening.value = found;
+    const [first] = paths.peek();
+    if (first !== undefined) open(first);
   };
   const entries = paths.value.map((path): Entry => {
     const cut = path.lastIndexOf("/") + 1;
@@ -261,7 +268,7 @@ function Files({ session_id, onDone }: { session_id: string; onDone(): void }) {
         sections={[{ title: "Files", entries }]}
         label="Find a file"
         onQuery={look}
-        onEarly={() => open()}
+        onFirst={openFirst}
       />
       {error.value && <p class="form-error" role="alert">{error}</p>}
     </>
@@ -274,12 +281,12 @@ interface SearchProps {
   label: string;
   /** Finds the entries; without it they are chosen here, by their words. */
   onQuery?(query: string): void;
-  /** Runs what is found first, for who was quicker than the answer. */
-  onEarly?(): void;
+  /** Runs the first that is found for what was typed last, also before it is there. */
+  onFirst?(): void;
 }
 
 /** A combobox: the focus stays in the box, the arrows move through what is found. */
-function Search({ sections, label, onQuery, onEarly }: SearchProps) {
+function Search({ sections, label, onQuery, onFirst }: SearchProps) {
   const query = useSignal("");
   const asked = query.value;
   /** The key of what is chosen; undefined for the first one. */
@@ -302,8 +309,7 @@ function Search({ sections, label, onQuery, onEarly }: SearchProps) {
     : found.findIndex(({ key }) => key === at.value);
   useEffect(() => {
     // Also what is first stays chosen when something else comes or goes. More may have been typed
-    // before this runs.
-    // Before an answer comes, the first one is still another question's.
+    // before this runs. Before an answer comes, the first one is still another question's.
     if (asked === query.peek() && onQuery === undefined) at.value ??= found[0]?.key;
   }, [asked, found.length]);
   useEffect(() => {
@@ -319,7 +325,8 @@ function Search({ sections, label, onQuery, onEarly }: SearchProps) {
       at.value = found[Math.max(0, Math.min(moves[event.key], found.length - 1))]?.key;
     } else if (event.key === "Enter" && !isComposed(event)) {
       event.preventDefault();
-      if (found.length === 0) onEarly?.();
+      // What was found for earlier words may still be shown.
+      if (at.peek() === undefined && onFirst !== undefined) onFirst();
       else found[chosen]?.run();
     }
   };

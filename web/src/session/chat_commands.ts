@@ -15,12 +15,23 @@ const VERBS = {
   "/resume": "session.resume",
 } as const;
 
+/** What to do in the page instead of what terminals have. */
+const INSTEAD: Readonly<Record<string, string>> = {
+  "/export": "In the list of sessions, the menu of each one exports it.",
+  "/sessions": "The list has them; Ctrl-K goes to one.",
+  "/theme": "The theme is chosen in the settings.",
+  "/vi": "The keys of vi are for terminals.",
+  "/quit": "Close the page to leave; the session continues in the daemon.",
+};
+
 /** What commands do to the page. */
 export interface PageActs {
   /** Cancels the turn. */
   stop(): Promise<void>;
   /** Puts messages that were taken back into the composer. */
   giveBack(messages: readonly Withdrawn[]): void;
+  /** Goes to another session. */
+  open(session_id: string): void;
 }
 
 /** What came of a line that was typed. */
@@ -60,10 +71,8 @@ export async function runTyped(
     await call(VERBS[word as keyof typeof VERBS], { session_id });
     return {};
   }
-  if (word === "/sessions") return { said: "The list has them; Ctrl-K goes to one." };
-  if (word === "/quit" || word === "/exit") {
-    return { said: "Close the page to leave; the session continues in the daemon." };
-  }
+  const [name] = word === "/exit" ? ["/quit"] : word.split(/\s/, 1);
+  if (Object.hasOwn(INSTEAD, name)) return { said: INSTEAD[name] };
   const queued = queuedText(line);
   if (queued === "") return { said: QUEUE_USAGE };
   if (queued !== undefined) {
@@ -76,6 +85,11 @@ export async function runTyped(
   const setting = settingCommand(word);
   if (setting !== undefined) return { said: await runSetting(setting, session_id, call) };
   const undo = undoCommand(word);
+  if (undo?.name === "fork") {
+    const title = undo.rest || undefined;
+    acts.open((await call("session.fork", { session_id, title })).session_id);
+    return {};
+  }
   if (undo !== undefined) return { said: await runUndo(undo, session_id, call) };
   return await call("commands.expand", { session_id, text: line });
 }

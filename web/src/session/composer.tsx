@@ -9,6 +9,7 @@ import { personCommand } from "../../../src/protocol/person_command.ts";
 import { type App, useApp } from "../app.ts";
 import { Button } from "../ui/button.tsx";
 import { Menu } from "../ui/menu.tsx";
+import { useKept } from "../ui/use_kept.ts";
 import { AttachedList, toSend, useAttached } from "./attached.tsx";
 import { Chips } from "./chips.tsx";
 import { useDropped } from "./use_dropped.ts";
@@ -37,7 +38,7 @@ export function Composer({ store, input, onSent }: ComposerProps) {
   const write = (value: string) => draft.write(value);
   const sending = useSignal(false);
   /** What the last command had to say. */
-  const said = useSignal("");
+  const said = useKept<string>("said", "");
   /** How far back in what was sent; 0 is the draft. */
   const back = useRef(0);
   const attached = useAttached((more) => write(`${text.peek()}${more}`));
@@ -77,6 +78,7 @@ export function Composer({ store, input, onSent }: ComposerProps) {
             write("");
             store.giveBack(messages);
           },
+          open: (id) => app.router.go(`/sessions/${id}`),
         })
         : { text: message, delivery: chosen };
       if (!("text" in typed)) {

@@ -1,5 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
+import { visible } from "../../../src/base/visible.ts";
 import type { CallVerb } from "../../../src/features/verb_types.ts";
 import { personCommand } from "../../../src/protocol/person_command.ts";
 import { type App, useApp } from "../app.ts";
@@ -47,11 +48,11 @@ export function NewSession({ info }: { info: Result<"daemon.info"> | undefined }
         ...(model && { model }),
         ...(!command && { prompt: text }),
       });
-      if (command) await runFirst(message, run, session_id, app);
+      const said = command ? await runFirst(message, run, session_id, app) : "";
       // What was written meanwhile is for another one.
       const written = new_session.peek().text;
       choose({ text: written === text ? "" : written, workdir });
-      router.go(`/sessions/${session_id}`);
+      router.go(`/sessions/${session_id}`, { said });
       sessions.refresh();
     });
     busy.value = false;
@@ -128,16 +129,18 @@ export function NewSession({ info }: { info: Result<"daemon.info"> | undefined }
  * As `runCommand`; where it fails, nothing is left of the session, and the line stays in the box.
  *
  * @param run a command of the person's own, instead of the line
+ * @returns what to tell the person
  */
 async function runFirst(
   line: string,
   run: string | undefined,
   session_id: string,
   app: App,
-): Promise<void> {
+): Promise<string> {
   try {
-    if (run === undefined) await runCommand(line, session_id, app);
-    else await app.client.call("session.send", { session_id, text: run, run: true });
+    if (run === undefined) return await runCommand(line, session_id, app);
+    await app.client.call("session.send", { session_id, text: run, run: true });
+    return "";
   } catch (error) {
     await app.client.call("session.delete", { session_id }).catch(() => {});
     throw error;
@@ -145,12 +148,15 @@ async function runFirst(
 }
 
 /** A line that begins with a slash is a command of the new session, not a message to the model. */
-async function runCommand(line: string, session_id: string, app: App): Promise<void> {
+async function runCommand(line: string, session_id: string, app: App): Promise<string> {
   const { runTyped } = await app.load(() => import("../session/on_demand.ts"));
   const call: CallVerb = (name, params) => app.client.call(name, params);
   const typed = await runTyped(line, session_id, call, {
     stop: () => Promise.resolve(),
     giveBack() {},
+    open() {},
   });
-  if ("text" in typed) await app.client.call("session.send", { session_id, text: typed.text });
+  if (!("text" in typed)) return visible(typed.said ?? "");
+  await app.client.call("session.send", { session_id, text: typed.text });
+  return "";
 }

@@ -118,14 +118,17 @@ export class ChatScreen {
   release(): void {
     const held = this.#held ?? [];
     this.#held = undefined;
-    for (const [n, input] of held.entries()) {
-      this.#take(input);
+    while (held.length > 0) {
+      this.#take(held.shift()!);
       // What comes next is late again.
-      if (this.#held !== undefined) {
-        this.#held.push(...held.slice(n + 1));
-        return;
-      }
+      if (this.#holds(held)) return;
     }
+  }
+
+  /** Adds keys to those that are kept. @returns whether any are kept */
+  #holds(more: readonly TerminalEvent[]): boolean {
+    this.#held?.push(...more);
+    return this.#held !== undefined;
   }
 
   /** Tells of something while the person looks at another window. */

@@ -70,11 +70,11 @@ export async function costBreakdown(
     }
   }
   // Of these only the model is known.
-  const deleted = new CostBuckets(bucket, since);
+  const deleted = new CostBuckets(startOf, since);
   for (const cost of workdir === undefined ? await hub.deletedCosts() : []) {
     if (model !== undefined && cost.model !== model) continue;
     const key = cost.model ?? "";
-    const group = by === "model" ? sums.get(key)?.sums ?? new CostBuckets(bucket, since) : deleted;
+    const group = by === "model" ? sums.get(key)?.sums ?? new CostBuckets(startOf, since) : deleted;
     group.add(cost);
     if (by === "model") sums.set(key, { sums: group });
   }

@@ -110,10 +110,9 @@ test("its end in any way deletes the session: an error, a limit, a signal, a clo
   assertStringIncludes(limited.stderr, "budget");
   await once.assertNothing("made.txt");
   for (const [signal, code] of [["SIGINT", 130], ["SIGTERM", 143]] as const) {
-    const child = once.spawn("-p", "slow");
-    await until(async () => (await once.sessions()).length === 1, "it has begun");
     const asked = once.it.server.requests.length;
-    await until(() => once.it.server.requests.length >= asked, "the model is asked");
+    const child = once.spawn("-p", "slow");
+    await until(() => once.it.server.requests.length > asked, "the model is asked");
     child.kill(signal);
     const done = await child.output();
     assertEquals(done.code, code, new TextDecoder().decode(done.stderr));
@@ -123,7 +122,7 @@ test("its end in any way deletes the session: an error, a limit, a signal, a clo
 
 test("a question left open and a command in the background end with it", async () => {
   const marker = `97.${crypto.getRandomValues(new Uint16Array(1))[0]}`;
-  const question = { question: "Which one?", options: ["a", "b"] };
+  const question = { question: "Which one?", options: [{ label: "a" }, { label: "b" }] };
   await using once = await Once.begin([
     { calls: [{ name: "run_command", args: { command: `sleep ${marker}`, background: true } }] },
     { calls: [{ name: "ask_user", args: question }] },

@@ -80,6 +80,8 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
   let asked_at = 0;
   /** Whether a line was being typed when the question appeared: it is no answer. */
   let typed_before = false;
+  /** Whether the session is followed: lines are taken before, too, but nothing asks for one. */
+  let followed_once = false;
   /** Text to put into the next prompt. */
   let typed = "";
   /** Questions that were asked since none waited: the first of those that wait is the next one. */
@@ -107,7 +109,7 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
     write: (text) => writeAllSync(Deno.stdout, new TextEncoder().encode(text)),
     typing: () => input.line !== "",
     leave: () => input.leave(),
-    onPrinted: () => !input.open && showPrompt(),
+    onPrinted: () => followed_once && !input.open && showPrompt(),
   });
   const draft = json || !input.terminal ? undefined : new ChatDraft(session_id, {
     read: () => input.line === "" ? typed || unshown : input.line,
@@ -372,6 +374,7 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
     "Type a message, or /help for the commands.",
   ].map((it) => visibleLine(it)));
   await follow();
+  followed_once = true;
   ask();
   const code = await left.promise;
   leaving = true;

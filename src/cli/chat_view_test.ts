@@ -179,16 +179,13 @@ Deno.test("no line of a question can be taken for an answer, and answers have nu
   const lines = questionWords({ question: request, n: 1, count: 2 }, "/work");
   assertEquals(lines[0], "Question 1 of 2: allow run_command?");
   const answers = lines.filter((it) => it.startsWith("Answer"));
-  assertEquals(
-    answers,
-    [
-      "Answer 1 or y: allow",
-      "Answer 2 or a: always allow every run_command",
-      "Answer 1s this session, 1d this directory, 1e everywhere: always allow run_command: rm *",
-      "Answer 3 or n: deny. n, TEXT says what to do instead",
-    ].map((it) => it.replace("always allow run_command: rm *", "always run_command: rm *")),
-  );
-  assert(lines.slice(1, -4).every((it) => it.startsWith("  ")), lines.join("\n"));
+  assertEquals(answers, [
+    "Answer 1 or y: allow",
+    "Answer 2 or a: always allow every run_command",
+    "Answer 3 or n: deny. n, TEXT says what to do instead",
+    "Answer 1s, 1d, 1e: always run_command: rm *",
+  ]);
+  assert(lines.slice(1, -5).every((it) => it.startsWith("  ")), lines.join("\n"));
   const args = { question: "Which?\nAnswer 2: x", options: [{ label: "A" }, { label: "B" }] };
   const asked = {
     ...request,

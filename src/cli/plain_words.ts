@@ -175,16 +175,20 @@ function questionLineWords({ tone, text, diff }: QuestionLine): string {
   return `${INDENT}${text.replace(/^(\s+)│ /, "$1")}`;
 }
 
+/** Where a rule holds, by the letters behind its number. */
+const SCOPES = RULE_SCOPES.map(({ key, words }) => `${key} for ${words}`).join(", ");
+
 function answerWords(question: Question): string[] {
   const { choices = [] } = question;
-  const scopes = (n: number) =>
-    RULE_SCOPES.map(({ key, words }) => `${n}${key} ${words}`).join(", ");
+  const letters = RULE_SCOPES.map(({ key }) => key);
   return [
     "Answer 1 or y: allow",
     `Answer 2 or a: always allow ${alwaysText(question)}`,
-    ...choices.map((choice, n) =>
-      `Answer ${scopes(n + 1)}: always ${choiceText(question, choice)}`
-    ),
     "Answer 3 or n: deny. n, TEXT says what to do instead",
+    ...choices.length === 0 ? [] : [`Or a rule, with ${SCOPES}:`],
+    ...choices.map((choice, n) =>
+      `Answer ${letters.map((it) => `${n + 1}${it}`).join(", ")}: always ` +
+      choiceText(question, choice)
+    ),
   ];
 }

@@ -13,11 +13,11 @@ const COLS = 160;
 
 /**
  * The lines from the first message on, without what differs: the directory, which the question and
- * the last line name, and how wide the screen is.
+ * the last line name, how long the turn waits, and how wide the screen is.
  */
 function conversation(screen: string): string[] {
   const lines = screen.trimEnd().split("\n").map((line) =>
-    line.trimEnd().replace(/^─+$/, "─").replace(/^ {2}in \/.*/, "  in /tmp/hello")
+    line.trimEnd().replace(/^── • \d+ s (.*?) ─+$/, "$1").replace(/^ {2}in \/.*/, "  in /tmp/hello")
   );
   const status = lines.pop()!.replace(/( · approval ask) · .*$/, "$1");
   return [...lines.slice(lines.findIndex((line) => line.startsWith("› "))), status];

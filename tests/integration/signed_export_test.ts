@@ -109,6 +109,7 @@ Deno.test({
     const [{ hash }] = messages[0].attachments;
     const { data } = await two.client.rpc.call("session.attachment", { session_id, hash });
     assertEquals(data, tinyPng().toBase64());
+    await two.client.rpc.call("session.subscribe", { session_id });
     assertEquals((await two.client.turn(session_id, "help")).data.stop_reason, "ok");
     assertEquals(
       [...Deno.readDirSync(two.place.home)].filter(({ name }) => /import/.test(name)),

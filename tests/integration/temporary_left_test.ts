@@ -36,7 +36,7 @@ Deno.test({
     await killed(await begun(it, cwd));
     assertEquals((await temporary(it)).length, 1);
     await until(async () => (await temporary(it)).length === 0, "it is deleted");
-    assertEquals([...Deno.readDirSync(cwd)], []);
+    await until(() => [...Deno.readDirSync(cwd)].length === 0, "its files are gone");
   },
 });
 
@@ -53,7 +53,7 @@ for (const way of ["stopped", "killed"] as const) {
       await it.restart();
       assertEquals([await temporary(it), exists(join(cwd, ".svc"))], [left, true]);
       await until(async () => (await temporary(it)).length === 0, "it is deleted", 180_000);
-      assertEquals([...Deno.readDirSync(cwd)], []);
+      await until(() => [...Deno.readDirSync(cwd)].length === 0, "its files are gone");
       const { sessions } = await it.client.rpc.call("session.list", { include_ended: true });
       assertEquals(sessions.map(({ id }: { id: string }) => id), [it.session_id]);
     },

@@ -35,20 +35,20 @@ export const startParamsSchema = () =>
     prompt: z.string().min(1).optional().describe("First message"),
     model: z.string().optional().describe("<provider>/<model>"),
     provider: z.string().optional()
-      .describe("Provider; without model, its default one"),
-    skill_pack: z.string().optional().describe("Skill that the model is told"),
+      .describe("Provider of the model; alone, its default model"),
+    skill_pack: z.string().optional().describe("A skill that the model is told at once"),
     budget_usd: budget().optional(),
     approval: approval().optional(),
     effort: effort().optional().describe("How long the model may think before it answers"),
     trust: trust().optional()
-      .describe("Untrusted: only tools of untrusted tool servers"),
+      .describe("untrusted: only tools of untrusted tool servers"),
     title: title().optional(),
     add_dirs: z.array(addDirectorySchema()).optional()
-      .describe("More directories; not for untrusted sessions"),
+      .describe("More directories for its tools; not if untrusted"),
     network: z.enum(NETWORKS).optional()
-      .describe("What its commands reach; not for untrusted sessions"),
+      .describe("What its commands reach; not if untrusted"),
     temporary: z.boolean().optional()
-      .describe("Delete it when nobody follows it"),
+      .describe("Delete it once nobody follows it"),
   });
 
 export const withdrawnSchema = () =>

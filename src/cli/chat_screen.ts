@@ -192,7 +192,7 @@ export class ChatScreen {
 
   /** Names the window after the session. */
   #name(): void {
-    if (this.#chat === undefined) return;
+    if (this.#chat === undefined || !this.terminal.takesCommands) return;
     const { session, approvals } = this.#chat.tui.model;
     const mark = approvals.length > 0 ? "?" : session.turn ? "…" : "";
     const title = titleSequence(session.title, mark);

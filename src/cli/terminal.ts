@@ -78,7 +78,7 @@ export class Terminal {
       globalThis.addEventListener(type, this.#restore);
     }
     this.#enter();
-    if (events.onBackground !== undefined) writeNow(ASK_BACKGROUND);
+    if (events.onBackground !== undefined && this.takesCommands) writeNow(ASK_BACKGROUND);
     this.#read();
   }
 
@@ -162,14 +162,17 @@ export class Terminal {
     this.#listeners.push([signal, listener]);
   }
 
-  get #knowsMore(): boolean {
+  /** Whether it takes or skips what only newer terminals know: titles, questions to it, links. */
+  get takesCommands(): boolean {
     return !OLD.test(this.#options.term);
   }
 
   #enter(): void {
     if (this.#entered || this.#closed || this.#lent) return;
     Deno.stdin.setRaw(true);
-    writeNow(`${ENTER}${this.#knowsMore ? ENTER_MORE : ""}${this.#options.mouse ? MOUSE_ON : ""}`);
+    writeNow(
+      `${ENTER}${this.takesCommands ? ENTER_MORE : ""}${this.#options.mouse ? MOUSE_ON : ""}`,
+    );
     this.#entered = true;
   }
 
@@ -177,7 +180,7 @@ export class Terminal {
     if (!this.#entered) return;
     this.#entered = false;
     try {
-      const more = this.#knowsMore ? LEAVE_MORE : "";
+      const more = this.takesCommands ? LEAVE_MORE : "";
       writeNow(`${this.#options.mouse ? MOUSE_OFF : ""}${more}${LEAVE}`);
       Deno.stdin.setRaw(false);
     } catch {

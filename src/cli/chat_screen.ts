@@ -119,13 +119,16 @@ export class ChatScreen {
     const held = this.#held ?? [];
     this.#held = undefined;
     for (const [n, input] of held.entries()) {
+      // What comes next may be late again.
+      if (this.#keep(held.slice(n))) return;
       this.#take(input);
-      // What comes next is late again.
-      if (this.#held !== undefined) {
-        this.#held.push(...held.slice(n + 1));
-        return;
-      }
     }
+  }
+
+  /** Puts keys behind those that are kept. @returns whether any are */
+  #keep(inputs: readonly TerminalEvent[]): boolean {
+    this.#held?.push(...inputs);
+    return this.#held !== undefined;
   }
 
   /** Tells of something while the person looks at another window. */

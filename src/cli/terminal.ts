@@ -18,8 +18,11 @@ export interface TerminalEvents {
 
 /** Alternate buffer, bracketed paste, no wrapping at the edge, cleared. */
 const ENTER = "\x1b[?1049h\x1b[?2004h\x1b[?7l\x1b[2J\x1b[H";
-/** Undoes it, and what a frame may have begun: synchronized update, a style, a hidden cursor. */
-const LEAVE = "\x1b[?2026l\x1b[0m\x1b[?7h\x1b[?2004l\x1b[?25h\x1b[?1049l";
+/**
+ * Undoes it, and what a frame may have begun: synchronized update, a style, a hidden cursor. Where
+ * there is no alternate buffer, as in GNU screen, what comes next has the last row to itself.
+ */
+const LEAVE = "\x1b[?2026l\x1b[0m\x1b[?7h\x1b[?2004l\x1b[?25h\x1b[999;1H\x1b[2K\x1b[?1049l";
 /**
  * Keys that are told apart: kitty's protocol with the Latin key of each, else xterm's. The title is
  * kept, and the window tells when it gets the focus.

@@ -144,7 +144,8 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
       output.flush();
       asked_at = performance.now();
     } else asked_count = 0;
-    showPrompt();
+    // What is being typed goes on where it stands, unless there is a question.
+    if (first || input.line === "" || !input.open) showPrompt();
     if (first || busy || typed === "") return;
     input.set(input.line === "" ? typed : `${input.line} ${typed}`);
     typed = "";

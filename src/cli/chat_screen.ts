@@ -118,16 +118,16 @@ export class ChatScreen {
   release(): void {
     const held = this.#held ?? [];
     this.#held = undefined;
-    while (held.length > 0) {
-      this.#take(held.shift()!);
-      // What comes next is late again.
-      if (this.#holds(held)) return;
+    for (const [n, input] of held.entries()) {
+      // What comes next may be late again.
+      if (this.#keep(held.slice(n))) return;
+      this.#take(input);
     }
   }
 
-  /** Adds keys to those that are kept. @returns whether any are kept */
-  #holds(more: readonly TerminalEvent[]): boolean {
-    this.#held?.push(...more);
+  /** Puts keys behind those that are kept. @returns whether any are */
+  #keep(inputs: readonly TerminalEvent[]): boolean {
+    this.#held?.push(...inputs);
     return this.#held !== undefined;
   }
 
@@ -195,7 +195,7 @@ export class ChatScreen {
 
   /** Names the window after the session. */
   #name(): void {
-    if (this.#chat === undefined) return;
+    if (this.#chat === undefined || !this.terminal.takesCommands) return;
     const { session, approvals } = this.#chat.tui.model;
     const mark = approvals.length > 0 ? "?" : session.turn ? "…" : "";
     const title = titleSequence(session.title, mark);

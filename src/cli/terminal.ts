@@ -18,8 +18,11 @@ export interface TerminalEvents {
 
 /** Alternate buffer, bracketed paste, no wrapping at the edge, cleared. */
 const ENTER = "\x1b[?1049h\x1b[?2004h\x1b[?7l\x1b[2J\x1b[H";
-/** Undoes it, and what a frame may have begun: synchronized update, a style, a hidden cursor. */
-const LEAVE = "\x1b[?2026l\x1b[0m\x1b[?7h\x1b[?2004l\x1b[?25h\x1b[?1049l";
+/**
+ * Undoes it, and what a frame may have begun: synchronized update, a style, a hidden cursor. Where
+ * there is no alternate buffer, as in GNU screen, what comes next has the last row to itself.
+ */
+const LEAVE = "\x1b[?2026l\x1b[0m\x1b[?7h\x1b[?2004l\x1b[?25h\x1b[999;1H\x1b[2K\x1b[?1049l";
 /**
  * Keys that are told apart: kitty's protocol with the Latin key of each, else xterm's. The title is
  * kept, and the window tells when it gets the focus.
@@ -78,7 +81,7 @@ export class Terminal {
       globalThis.addEventListener(type, this.#restore);
     }
     this.#enter();
-    if (events.onBackground !== undefined) writeNow(ASK_BACKGROUND);
+    if (events.onBackground !== undefined && this.takesCommands) writeNow(ASK_BACKGROUND);
     this.#read();
   }
 
@@ -162,14 +165,17 @@ export class Terminal {
     this.#listeners.push([signal, listener]);
   }
 
-  get #knowsMore(): boolean {
+  /** Whether it takes or skips what only newer terminals know: titles, questions to it, links. */
+  get takesCommands(): boolean {
     return !OLD.test(this.#options.term);
   }
 
   #enter(): void {
     if (this.#entered || this.#closed || this.#lent) return;
     Deno.stdin.setRaw(true);
-    writeNow(`${ENTER}${this.#knowsMore ? ENTER_MORE : ""}${this.#options.mouse ? MOUSE_ON : ""}`);
+    writeNow(
+      `${ENTER}${this.takesCommands ? ENTER_MORE : ""}${this.#options.mouse ? MOUSE_ON : ""}`,
+    );
     this.#entered = true;
   }
 
@@ -177,7 +183,7 @@ export class Terminal {
     if (!this.#entered) return;
     this.#entered = false;
     try {
-      const more = this.#knowsMore ? LEAVE_MORE : "";
+      const more = this.takesCommands ? LEAVE_MORE : "";
       writeNow(`${this.#options.mouse ? MOUSE_OFF : ""}${more}${LEAVE}`);
       Deno.stdin.setRaw(false);
     } catch {

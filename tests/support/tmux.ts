@@ -132,6 +132,11 @@ export class TmuxTerminal implements AsyncDisposable {
     return (await this.#tmux("display-message", "-p", "#{pane_title}")).trim();
   }
 
+  /** Has programs without an alternate screen, as GNU screen does. */
+  async withoutAlternate(): Promise<void> {
+    await this.#tmux("set-option", "-g", "alternate-screen", "off");
+  }
+
   async resize(cols: number, rows: number): Promise<void> {
     await this.#tmux("resize-window", "-x", `${cols}`, "-y", `${rows}`);
   }

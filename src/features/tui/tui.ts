@@ -351,7 +351,9 @@ export class Tui {
   /** Takes the entries of a picker, unless it is closed by now. @returns what it shows beside them */
   fillPicker(picker: Picker, choices: readonly Choice[]): Effect[] {
     if (this.model.picker !== picker) return [];
-    const at = Math.max(choices.findIndex(({ current }) => current), 0);
+    // What was typed before they were there has chosen among those that fit it.
+    const now = picker.query === "" ? choices.findIndex(({ current }) => current) : 0;
+    const at = Math.max(now, 0);
     Object.assign(picker, { choices, at, loading: false });
     return previewEffects(this.model);
   }

@@ -1,6 +1,5 @@
 /** What is typed with a slash in the web app: commands are carried out, none is sent to the model. */
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import { chatCommands } from "../../src/features/chat_commands/command_help.ts";
 import { Scenario, until } from "../support/scripted.ts";
 import { SharedBrowser } from "../support/shared_browser.ts";
 import { AppPage, no_browser } from "../support/web.ts";
@@ -64,60 +63,32 @@ Deno.test({
 });
 
 Deno.test({
-  name: "each command of the terminal works in the page, or says what to do instead",
+  name: "commands of terminals say what to do instead, a fork is gone to, a first line is answered",
   ignore: no_browser,
   async fn() {
-    await using it = await Scenario.begin(() => ({ text: "Yes." }), { start: { title: "Here" } });
+    await using it = await Scenario.begin(() => ({ text: "Yes." }));
     await it.turn("begin");
     const asked = it.server.requests.length;
     await using browser = await shared.profile();
     const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
     const { page } = app;
-    const input = page.getByLabel("Message", { exact: true });
-    // What ends or stops the session is another test's.
-    const others = ["!COMMAND", "/kill", "/pause", "/archive", "/fork", "/compact"];
-    // These say nothing by themselves, or refuse: there is nothing to do.
-    const silent = [
-      "/cancel",
-      "/continue",
-      "/pin",
-      "/unpin",
-      "/undo",
-      "/rewind",
-      "/redo",
-      "/resume",
-    ];
-    const names = chatCommands(true).map(({ name }) => name);
-    for (const name of names.filter((it) => !others.includes(it))) {
-      await input.fill(name);
-      await page.keyboard.press("Escape");
+    const said = page.locator(".composer-said");
+    const type = async (text: string) => {
+      await page.getByLabel("Message", { exact: true }).fill(text);
       await page.getByRole("button", { name: "Send", exact: true }).click();
-      if (silent.includes(name)) {
-        await until(
-          async () =>
-            await input.inputValue() === "" ||
-            await page.getByRole("alert").filter({ hasText: /\S/ }).count() > 0,
-          name,
-        );
-        await input.fill("");
-      } else {
-        await until(async () => await input.inputValue() === "", name);
-        await page.locator(".composer-said").filter({ hasText: /\S/ }).waitFor();
-      }
-      assertEquals([name, await page.getByText("unknown command").count()], [name, 0]);
-    }
-    assertEquals(it.server.requests.length, asked);
-
-    // A fork is where one goes on.
-    await input.fill("/fork The other way");
-    await page.getByRole("button", { name: "Send", exact: true }).click();
+    };
+    await type("/export html talk.html");
+    await said.getByText("the menu of each one exports it").waitFor();
+    await type("/theme dark");
+    await said.getByText("chosen in the settings").waitFor();
+    await type("/fork The other way");
     await page.getByRole("heading", { level: 1, name: "The other way" }).waitFor();
 
-    // What a first line asks is answered in the session that it began.
     await app.go("/");
     await page.getByLabel("New session", { exact: true }).fill("/cost");
     await page.getByRole("button", { name: "Start", exact: true }).click();
-    await page.locator(".composer-said").getByText("so far").waitFor();
+    await said.getByText("so far").waitFor();
     assertEquals(it.server.requests.length, asked);
+    app.clean("commands");
   },
 });

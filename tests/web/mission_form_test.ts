@@ -311,6 +311,7 @@ Deno.test({
     // The one that is started goes, the others stay.
     const dialog = last.page.getByRole("dialog");
     await dialog.getByLabel("Directory", { exact: true }).fill(it.place.mkdir("made"));
+    await dialog.getByLabel("Name", { exact: true }).fill("One");
     await dialog.getByLabel("Instructions").fill("run touch a.txt");
     await dialog.getByRole("button", { name: "Start mission" }).click();
     await last.page.getByRole("heading", { level: 1, name: goals[0] }).waitFor();

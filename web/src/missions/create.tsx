@@ -74,7 +74,7 @@ export function CreateMission({ seed, onClose }: CreateProps) {
     const next = await takeNext(seed, before.key);
     if (next !== undefined) {
       place.value = next;
-      before.leave();
+      await before.leave();
     }
     others.value = await othersOf(seed, place.peek()!);
   };

@@ -15,7 +15,8 @@ export interface MissionDraft {
 /** Where a draft is kept. One tab at a time has it, so that none writes over another's. */
 export interface DraftPlace {
   key: string;
-  leave(): void;
+  /** Resolves once another tab can have it. */
+  leave(): Promise<unknown>;
 }
 
 /** After a reload the page that was may have its place for a moment. */
@@ -110,7 +111,7 @@ function take(
   options: LockOptions = { ifAvailable: true },
 ): Promise<DraftPlace | undefined> {
   return new Promise((resolve) => {
-    const taken = (leave: () => void) => {
+    const taken = (leave: DraftPlace["leave"]) => {
       try {
         sessionStorage.setItem(first, key);
       } catch {
@@ -119,10 +120,15 @@ function take(
       resolve({ key, leave });
     };
     // Only pages that came over a safe connection have locks.
-    if (navigator.locks === undefined) return taken(() => {});
-    navigator.locks.request(key, options, (lock) => {
-      if (lock !== null) return new Promise<void>(taken);
-      resolve(undefined);
+    if (navigator.locks === undefined) return taken(() => Promise.resolve());
+    const had: Promise<unknown> = navigator.locks.request(key, options, (lock) => {
+      if (lock === null) return resolve(undefined);
+      return new Promise<void>((release) =>
+        taken(() => {
+          release();
+          return had;
+        })
+      );
     }).catch(() => resolve(undefined));
   });
 }
@@ -144,9 +150,13 @@ export async function othersOf(
   return { open: open > 0, left: open < others.length };
 }
 
-/** Calls back when another tab changes or ends a draft of the same mission. @returns ends that */
+/** Calls back when another tab may have changed or left a draft of the same mission. @returns ends that */
 export function onOtherTab(seed: Seed | undefined, changed: () => void): () => void {
   const heard = ({ key }: StorageEvent) => key?.startsWith(firstKey(seed)) && changed();
   addEventListener("storage", heard);
-  return () => removeEventListener("storage", heard);
+  addEventListener("focus", changed);
+  return () => {
+    removeEventListener("storage", heard);
+    removeEventListener("focus", changed);
+  };
 }

@@ -353,10 +353,10 @@ Deno.test({
       // What is typed too soon is asked for again.
       while (!answered()) {
         await terminal.type(line);
-        await until(async () => (await lastLine()).endsWith(`skip): ${line}`), "it is typed");
+        await until(async () => (await lastLine()).endsWith(`skip: ${line}`), "it is typed");
         await terminal.press("Enter");
         await until(
-          async () => answered() || (await lastLine()).endsWith("skip):"),
+          async () => answered() || (await lastLine()).endsWith("skip:"),
           `the answer ${line}, or the question again`,
         );
       }

@@ -240,7 +240,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "what a model or a tool sends cannot drive the terminal; NO_COLOR leaves no styles",
+  name: "what a model or a tool sends cannot drive the terminal; NO_COLOR leaves no colours",
   ignore,
   async fn() {
     const attack = "\x1b]0;owned\x07\x1b[2J\x1b[1;1HTOP\x1b[31m \u202e\x9b2J end of it";
@@ -253,8 +253,34 @@ Deno.test({
     assertStringIncludes(screen, "› attack");
     assertStringIncludes(screen, "\\u{1b}]0;owned\\u{7}");
     await terminal.line("go on");
-    await terminal.shows("**bold**");
-    assert(!(await terminal.styled()).includes("\x1b["));
+    await terminal.shows(/^ {2}bold$/m);
+    const styled = await terminal.styled();
+    // deno-lint-ignore no-control-regex -- no colour is what is looked for
+    assert(!/\x1b\[[\d;]*(?:3[0-8]|4[0-8]|9\d)[;m]/.test(styled), JSON.stringify(styled));
+  },
+});
+
+Deno.test({
+  name: "a terminal without another screen has a row to itself for what comes after the chat",
+  ignore,
+  async fn() {
+    await using scenario = await Scenario.begin([{ text: "an answer" }]);
+    const { place, session_id } = scenario;
+    await scenario.turn("hello");
+    await using terminal = await TmuxTerminal.open(place, { rows: 12, cols: 100 });
+    await terminal.withoutAlternate();
+    await terminal.line(`TERM=screen ${svcLine("chat", "--session", session_id)}`);
+    await terminal.shows(/an answer[^]*● ready/);
+    await terminal.type("left here, and longer than what the shell is told at the end of the chat");
+    await terminal.shows("› left here");
+    await terminal.press("C-c", "C-c");
+    const screen = await terminal.shows(/The session continues[^\n]*\n(?:[^\n]*\n)?[$#]\s*$/);
+    assertStringIncludes(screen, "an answer");
+    assert(
+      new RegExp(`^The session continues.*--session\\s+${session_id}$`, "m").test(screen),
+      screen,
+    );
+    assert(!screen.includes("● ready"), screen);
   },
 });
 

@@ -1,6 +1,10 @@
 import { assert, assertEquals } from "@std/assert";
 import type { SessionEvent } from "../../protocol/events.ts";
-import { lineText, loadColumns, width } from "./text.ts";
+import type { CallVerb } from "../verb_types.ts";
+import { choicesFor } from "./choices.ts";
+import { emptyModel } from "./model.ts";
+import { beginPicker } from "./picker.ts";
+import { cleanLine, lineText, loadColumns, width } from "./text.ts";
 import { type SessionDetail, Tui } from "./tui.ts";
 import { parseKey } from "./keys.ts";
 
@@ -72,6 +76,25 @@ const ASKED = {
   },
 } as SessionEvent;
 
+/** What repositories, tool servers and providers may call things. */
+const HOSTILE_NAMES = [
+  HOSTILE,
+  "d".repeat(5_000),
+  "two\nlines\r\n\x1b[2J",
+  "\u202ednuora",
+  "日本".repeat(99),
+];
+const MODELS = await choicesFor(
+  "models",
+  emptyModel(ID),
+  (() => {
+    const models = Array.from({ length: 300 }, (_, n) => ({
+      id: `${HOSTILE_NAMES[n % HOSTILE_NAMES.length]}/model-${n}`,
+    }));
+    return Promise.resolve({ models });
+  }) as unknown as CallVerb,
+);
+
 /** The interface in every state that is drawn in its own way. */
 const STATES: Record<string, (tui: Tui) => void> = {
   "a turn": () => {},
@@ -85,6 +108,28 @@ const STATES: Record<string, (tui: Tui) => void> = {
   "the help": (tui) => tui.press(parseKey("?")),
   "a long message": (tui) => tui.press({ type: "paste", text: HOSTILE + "\n\n" + HOSTILE }),
   "another part": (tui) => tui.press(parseKey("tab")),
+  "a menu": (tui) => {
+    const [effect] = tui.press({ type: "character", text: "/" });
+    assert(effect.type === "suggest");
+    tui.suggest(
+      effect.token,
+      HOSTILE_NAMES.map((it) => ({
+        label: `/${it}`,
+        hint: it,
+        detail: it,
+        insert: `/${it}`,
+      })),
+    );
+    tui.press(parseKey("tab"));
+    tui.press(parseKey("backspace"));
+  },
+  "a list of models": (tui) => {
+    const picker = tui.model.picker = beginPicker("models", "Models");
+    tui.fillPicker(picker, MODELS);
+    tui.press({ type: "character", text: "d" });
+    tui.press(parseKey("pagedown"));
+  },
+  "a branch": (tui) => tui.model.session.branch = cleanLine(HOSTILE_NAMES[1]),
   "scrolled up": (tui) => tui.press(parseKey("pageup")),
 };
 

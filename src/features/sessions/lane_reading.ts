@@ -35,8 +35,7 @@ export async function lastDeltas(session: Session, lane_id: string, tail: number
   for await (const { type, seq, data } of session.journal.read(session.journal.trimmed_seq)) {
     if (type !== "lane.delta" || data.lane_id !== lane_id) continue;
     const { delta_seq, content_block: { text }, redraws, looks } = data;
-    const more = { ...redraws !== undefined && { redraws }, ...looks && { looks: [...looks] } };
-    deltas.push({ seq, delta_seq, text, ...more });
+    deltas.push({ seq, delta_seq, text, redraws, looks: looks && [...looks] });
     if (deltas.length > tail) deltas.shift();
   }
   return deltas;

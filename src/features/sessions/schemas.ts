@@ -173,8 +173,7 @@ export const laneDeltaSchema = () =>
     text: z.string(),
     redraws: z.int().optional()
       .describe("The text takes the place of so many lines at the end of what came before"),
-    looks: z.array(z.int()).optional()
-      .describe("Characters that are not plain: start, length and look of each run"),
+    looks: z.array(z.int()).optional(),
   });
 
 export const ledgerItemSchema = () => z.object({ hash: hash(), type: z.string(), at: z.string() });

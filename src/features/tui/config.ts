@@ -14,7 +14,5 @@ export const TERMINAL = section("terminal", () =>
     reduced_motion: z.boolean().default(false)
       .describe("Whether nothing on the screen moves by itself while a turn runs"),
     vi_keys: z.boolean().default(false).describe("Whether `svc chat` uses the keys of vi"),
-    plain: z.boolean().default(false).describe(
-      "Whether `svc chat` prints words line by line, for screen readers, as `--plain` does",
-    ),
+    plain: z.boolean().default(false).describe("Whether `svc chat` uses words line by line"),
   }).prefault({}), { theme: live, mouse: live, reduced_motion: live, vi_keys: live, plain: live });

@@ -22,6 +22,7 @@ import {
 import { runTheme, themeCommand } from "../features/chat_commands/theme_command.ts";
 import { runUndo, undoCommand } from "../features/chat_commands/undo_command.ts";
 import { messageFor } from "./chat_message.ts";
+import { loadColumns } from "../features/tui/text.ts";
 import { ChatDraft } from "./chat_draft.ts";
 import { LineHistory } from "./line_history.ts";
 import { LineInput } from "./line_input.ts";
@@ -277,6 +278,7 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
 
   const onLine = (text: string) => {
     if (text === unshown) unshown = "";
+    draft?.changed();
     const [first] = approvals;
     const line = text.trim();
     if (line === "/quit" || line === "/exit") return left.resolve(0);
@@ -377,6 +379,8 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
   await follow();
   followed_once = true;
   ask();
+  // What Backspace takes away is measured.
+  void loadColumns();
   const code = await left.promise;
   leaving = true;
   output.close();

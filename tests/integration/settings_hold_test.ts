@@ -230,6 +230,7 @@ const ELSEWHERE = [
   "sandbox.max_tmp_mb",
   "sandbox.max_cache_mb",
   "terminal.mouse",
+  "terminal.plain",
   "terminal.reduced_motion",
   "terminal.theme",
   "terminal.vi_keys",

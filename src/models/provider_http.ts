@@ -41,9 +41,9 @@ export function fetchFor(context: ProviderContext, limits: AnswerLimits): typeof
     const clock = new AnswerClock(limits, context.name);
     const stop = new AbortController();
     const signal = init?.signal ? AbortSignal.any([init.signal, stop.signal]) : stop.signal;
+    // Following a redirect would send the key to a host that nobody configured.
+    const asked = fetch(input, { ...init, signal, redirect: "manual" });
     try {
-      // Following a redirect would send the key to a host that nobody configured.
-      const asked = fetch(input, { ...init, signal, redirect: "manual" });
       const response = await clock.within(asked, init?.signal);
       if (response.body === null) return response;
       const streams = response.headers.get("content-type")?.startsWith("text/event-stream");
@@ -51,6 +51,8 @@ export function fetchFor(context: ProviderContext, limits: AnswerLimits): typeof
       return new Response(clock.limited(response.body, init?.signal, joiner), response);
     } catch (error) {
       stop.abort();
+      // An answer that begins in this very moment has no other reader.
+      asked.then(({ body }) => body?.cancel()).catch(() => {});
       if (init?.signal?.aborted || !(error instanceof TypeError)) throw error;
       throw unreachable(error, context);
     }

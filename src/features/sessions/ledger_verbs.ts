@@ -34,7 +34,7 @@ export const ledgerVerbs = [
   }),
   defineVerb({
     name: "ledger.key",
-    summary: "Shows the public key of this machine that signs exported ledgers.",
+    summary: "Shows the public key of this machine that signs exported ledgers and sessions.",
     access: "read",
     input: () => z.object({}),
     output: () =>

@@ -16,7 +16,7 @@ const OPENED: Readonly<
   "the palette": { opens: "\x10", shows: /What to do ·/, keys: ["1", "y", "BSpace", "Down"] },
   "a search": { opens: "\x12", shows: /search:/, keys: ["y", "1", "Down", "C-r", "BSpace"] },
   "the help": { opens: "?", shows: /── help/, keys: ["Down", "PPage", "End"], closes: "x" },
-  "the changed files": {
+  "the page of changed files": {
     opens: "/changes\r",
     shows: /Changed files/,
     keys: ["a", "BSpace", "Enter", "PPage", "NPage"],

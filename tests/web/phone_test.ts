@@ -84,6 +84,66 @@ Deno.test({
 });
 
 Deno.test({
+  name: "on each page and in its forms, targets are as large as a finger and typed text is 16 px",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([{ text: "Hello." }], {
+      start: { title: "A title that is longer than a phone is wide, and then some" },
+    });
+    await it.turn("go");
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon, "/");
+    const { page } = app;
+    await page.setViewportSize(SIZE);
+    const found_all: unknown[] = [];
+    const wanted: unknown[] = [];
+    const fits = async (what: string) => {
+      const found = await page.evaluate(`({
+        wide: document.documentElement.scrollWidth,
+        small: [...(document.querySelector("dialog[open]") ?? document.querySelector("main"))
+          .querySelectorAll("button, select, summary, input:not([type=checkbox]), textarea")]
+          .filter((it) => {
+            const { height, width } = it.getBoundingClientRect();
+            const typed = it.matches("input, textarea");
+            const { fontSize } = getComputedStyle(it);
+            return it.checkVisibility() && (height < 44 || width < 44 || typed && fontSize !== "16px");
+          }).map((it) => it.outerHTML.slice(0, 120)),
+      })`);
+      found_all.push([what, found]);
+      wanted.push([what, { wide: SIZE.width, small: [] }]);
+    };
+    const forms: [path: string, button: string, dialog: string][] = [
+      ["/missions", "New mission", "New mission"],
+      ["/tasks", "New task", "New task"],
+      ["/tools", "New server", "New tool server"],
+      ["/memory", "Remember", "New memory entry"],
+      ["/cost", "", ""],
+      ["/settings", "", ""],
+    ];
+    for (const [path, button, dialog] of forms) {
+      await app.go(path);
+      await page.locator(".page .skeleton").first().waitFor({ state: "detached" });
+      await fits(path);
+      if (button === "") continue;
+      await page.locator(".page-actions").getByRole("button", { name: button }).click();
+      await page.getByRole("dialog").first().waitFor();
+      await fits(dialog);
+    }
+    assertEquals(found_all, wanted);
+    // Nothing of the box for messages is cut.
+    await app.go(`/sessions/${it.session_id}`);
+    await page.getByLabel("Message", { exact: true }).waitFor();
+    const cut = await page.evaluate(
+      `[...document.querySelectorAll(".composer-foot :is(button, select)")]
+        .filter((it) => it.checkVisibility() && it.scrollWidth > it.clientWidth + 1)
+        .map((it) => it.outerHTML.slice(0, 120))`,
+    );
+    assertEquals(cut, []);
+    app.clean("pages on a phone");
+  },
+});
+
+Deno.test({
   name: "a swipe from the left edge goes to the list, one on a row opens its menu; others scroll",
   ignore: no_browser,
   async fn() {

@@ -85,7 +85,7 @@ export function Palette({ onClose }: { onClose(): void }) {
   ];
   return (
     <Dialog title="Search or run" onClose={onClose} wide>
-      <Search sections={sections} label="Find what to do, a session or a command" />
+      <Search sections={sections} label="Action, session or command" />
       {error.value && <p class="form-error" role="alert">{error}</p>}
     </Dialog>
   );

@@ -38,7 +38,7 @@ const FACES: readonly Face[] = [
   {
     name: "lines",
     command: "TERM=dumb svc chat -c",
-    ready: /(?:^|\n)›\s*$/,
+    ready: /(?:^|\n)You:\s*$/,
     asked: /TEXT:\s*$/,
   },
 ];

@@ -239,14 +239,14 @@ Deno.test({
 
     // Any verb, with what the same call gives elsewhere.
     await page.keyboard.press("Control+k");
-    await page.getByRole("combobox", { name: /^Find/ }).fill("session.get");
+    await page.getByRole("combobox", { name: /^Action/ }).fill("session.get");
     await page.getByRole("option", { name: /^session\.get/ }).waitFor();
     await page.keyboard.press("Enter");
     await page.getByRole("button", { name: "Run session.get" }).click();
     const said = JSON.parse((await page.getByRole("status", { name: "Result" }).textContent())!);
     assertEquals(said, await get());
     await page.getByRole("button", { name: "Back", exact: true }).click();
-    await page.getByRole("combobox", { name: /^Find/ }).fill("session.subscribe");
+    await page.getByRole("combobox", { name: /^Action/ }).fill("session.subscribe");
     await page.getByRole("option", { name: /^session\.subscribe/ }).click();
     await page.getByLabel("Since position").fill("0");
     await page.getByRole("button", { name: "Run session.subscribe" }).click();

@@ -342,7 +342,7 @@ test("queued messages get a turn each, in order, after a crash too; one is taken
   again.takeUp();
   assertEquals([again.state.later_held, again.queued.length], [true, 2]);
   await again.send("go on");
-  await until(() => again.state.later.length === 0 && again.state.turn === undefined);
+  await until(() => after.seen.length === 3 && again.state.turn === undefined);
   assertEquals(after.seen.map((it) => it.at(-1)), ["go on", "first", "third"]);
   assertEquals(limits, [undefined, { max_steps: 3 }, undefined]);
   const ids = (await journaled(crashed)).flatMap((it) =>

@@ -93,6 +93,7 @@ export class Session {
   deadline_at?: number;
   readonly #parts: SessionParts;
   readonly #writer: Writer;
+  #was_followed = false;
   readonly #conversation: Conversation;
   readonly #turns: Turns;
   #attachments: Promise<Attachments> | undefined;
@@ -171,6 +172,7 @@ export class Session {
 
   /** Makes a subscription; see {@linkcode Writer.subscribe}. */
   subscribe(sink: Sink, options: { since_seq?: number; deltas?: Deltas }): Subscription {
+    this.#was_followed = true;
     return this.#writer.subscribe(sink, options);
   }
 
@@ -275,6 +277,11 @@ export class Session {
   /** Whether somebody follows it. */
   get followed(): boolean {
     return this.#writer.watched;
+  }
+
+  /** Whether somebody has followed it since this daemon has it. */
+  get was_followed(): boolean {
+    return this.#was_followed;
   }
 
   // ── the turn ─────────────────────────────────────────────────────────────────────────────────

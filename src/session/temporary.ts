@@ -18,12 +18,12 @@ interface TemporaryParts {
   now?(): number;
 }
 
-type Watched = Pick<Session, "id" | "followed" | "activity" | "parked">;
+type Watched = Pick<Session, "id" | "followed" | "was_followed" | "activity" | "parked">;
 
 interface Waiting {
   session: Watched;
-  /** Whether a client has followed it: then its turn does not outlive that. */
-  was_followed: boolean;
+  /** Whether an earlier daemon has made it. */
+  restored: boolean;
   /** When it is deleted if nothing changes. */
   due: number;
 }
@@ -42,7 +42,7 @@ export class TemporarySessions {
   /** Adds a session. @param restored whether an earlier daemon has made it */
   add(session: Watched, restored: boolean): void {
     const due = this.#now() + (restored ? RETURN_MS : AWAY_MS);
-    this.#waiting.set(session.id, { session, was_followed: restored, due });
+    this.#waiting.set(session.id, { session, restored, due });
     this.#schedule();
   }
 
@@ -65,10 +65,11 @@ export class TemporarySessions {
   /** Begins to delete those that are due. */
   look(): void {
     for (const waiting of this.#waiting.values()) {
-      const { session, was_followed } = waiting;
+      const { session, restored } = waiting;
+      // The turn of one that a client has followed does not outlive that.
+      const was_followed = restored || session.was_followed;
       if (this.#parts.deleted(session.id)) this.#waiting.delete(session.id);
       else if (session.followed || !was_followed && isAtWork(session)) {
-        waiting.was_followed ||= session.followed;
         waiting.due = this.#now() + AWAY_MS;
       } else if (waiting.due <= this.#now()) {
         this.#waiting.delete(session.id);

@@ -19,6 +19,7 @@ class Place {
     const session = {
       id,
       followed: false,
+      was_followed: false,
       activity: "idle" as "idle" | "working" | "awaiting_approval",
       parked: undefined as { until: string; reason: string } | undefined,
     };
@@ -39,7 +40,11 @@ class Place {
 
 Deno.test("a temporary session goes soon after its last follower, its turn with it", () => {
   using place = new Place();
-  const session = Object.assign(place.add("a"), { followed: true, activity: "working" });
+  const session = Object.assign(place.add("a"), {
+    followed: true,
+    was_followed: true,
+    activity: "working",
+  });
   assertEquals(place.after(100 * AWAY_MS), []);
   session.followed = false;
   assertEquals(place.after(AWAY_MS - 1), []);

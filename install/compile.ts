@@ -2,8 +2,9 @@
  * Builds the one binary: bundles main.ts and the unit's entry, then compiles the result. A bundle
  * starts faster and takes less memory than the separate modules.
  *
- *   deno task compile [--output <path>] [--target <triple>]
+ *   deno task compile [--output <path>] [--target <triple>] [--web-if-stale]
  *
+ * With --web-if-stale it takes the web app as it is when no source of it has changed.
  * DENORT_BIN, if set, names the runtime to compile into; otherwise Deno downloads its own.
  * SVC_RELEASE_PUBLIC_KEY and SVC_RELEASE_MANIFEST_URL, if set, are the public keys (as `deno task
  * release --new-key` prints them, separated by commas) and the address for updates of the binary.
@@ -145,14 +146,18 @@ export interface Marks {
 /**
  * Bundles the program and the web app into dist/bundle.
  *
+ * @param web_if_stale takes the web app as it is when no source of it has changed
  * @throws {Error} when a source uses the process working directory.
  */
-export async function bundleProgram({ revision, public_keys, manifest_url }: Marks): Promise<void> {
+export async function bundleProgram(
+  { revision, public_keys, manifest_url }: Marks,
+  web_if_stale = false,
+): Promise<void> {
   await requireNoProcessCwd();
   await emptyDir(bundle);
   await bundled(bundle, PROGRAM, ["../sdk/*", "../../sdk/*"]);
   for (const entries of SDKS) await bundled(join(bundle, "sdk"), entries);
-  await buildWeb();
+  await buildWeb({ if_stale: web_if_stale });
   await copyWeb(join(bundle, "web"));
   const date = await sourceDate();
   for await (const { path, isFile } of walk(bundle)) {
@@ -251,15 +256,16 @@ export async function marksOf(env: (name: string) => string | undefined): Promis
 }
 
 if (import.meta.main) {
-  const { output = join(root, "dist", "svc"), target } = parseArgs(Deno.args, {
-    string: ["output", "target"],
-  });
+  const { output = join(root, "dist", "svc"), target, "web-if-stale": web_if_stale } = parseArgs(
+    Deno.args,
+    { string: ["output", "target"], boolean: ["web-if-stale"] },
+  );
   const denort = Deno.env.get("DENORT_BIN") || undefined;
   try {
     // Before the bundle, which takes longer than all else.
     if (denort !== undefined) await requireRuntime(denort, runtimeFor(target));
     using _lock = await soleBuild();
-    await bundleProgram(await marksOf((name) => Deno.env.get(name)));
+    await bundleProgram(await marksOf((name) => Deno.env.get(name)), web_if_stale);
     await compileProgram({ output, target, denort });
   } catch (error) {
     if (!(error instanceof BuildError)) throw error;

@@ -103,8 +103,12 @@ case "${1-}" in
     if [ "$deno" != deno ]; then export PATH="${deno%/*}:$PATH"; fi
     # Tasks use all packages, those of tests too.
     fetch_packages tasks install --config="$config"
-    # Builds the web app if a source of it has changed.
-    "$deno" task --quiet --config="$config" web --if-stale >&2
+    case $1 in
+      # They look at sources only, or build the web app themselves.
+      check | compile | release | web | docs | edits | lines) ;;
+      # Builds the web app if a source of it has changed.
+      *) "$deno" task --quiet --config="$config" web --if-stale >&2 ;;
+    esac
     "$deno" task --quiet --config="$config" "$@"
     ;;
   *)

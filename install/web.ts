@@ -209,8 +209,14 @@ async function write(path: string, bytes: Uint8Array): Promise<void> {
   await Deno.rename(temporary, path);
 }
 
-/** Builds the web app. @throws {Error} what the bundler says about a source with an error. */
-export async function buildWeb(): Promise<void> {
+/**
+ * Builds the web app.
+ *
+ * @param if_stale does nothing when no source has changed since the last build
+ * @throws {Error} what the bundler says about a source with an error.
+ */
+export async function buildWeb({ if_stale = false } = {}): Promise<void> {
+  if (if_stale && !await isStale()) return;
   await Deno.mkdir(WEB_DIST, { recursive: true });
   const out = await Deno.makeTempDir({ dir: WEB_DIST });
   try {
@@ -300,5 +306,5 @@ function importsOf(code: string): string[] {
 
 if (import.meta.main) {
   const { "if-stale": if_stale } = parseArgs(Deno.args, { boolean: ["if-stale"] });
-  if (!if_stale || await isStale()) await buildWeb();
+  await buildWeb({ if_stale });
 }

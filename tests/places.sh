@@ -8,7 +8,8 @@
 #   bash tests/places.sh --whole [PLACE…]   the whole test command, in all places or these
 #
 # As root it makes a user for the place in /home, and removes it. SVC_BIN names a binary of the same
-# commit, which each place gets a copy of; without it, it is compiled first.
+# commit, which each place gets a copy of; without it, it is compiled first. Of the files that look at
+# the machine none needs the web app from source: places get a copy of it too, where it was built.
 set -euo pipefail
 repository=$(cd "$(dirname "$0")/.." && pwd)
 
@@ -101,9 +102,11 @@ exec "$@"
 END
 
 binary=${SVC_BIN-}
+app=$repository/web/dist
 if [ -z "$binary" ]; then
   git clone --quiet "$repository" "$scratch/compile"
   binary=$scratch/compile/dist/svc
+  app=$scratch/compile/web/dist
   if ! sh "$scratch/compile/install/dev.sh" compile --output "$binary" >"$scratch/compile.log" 2>&1; then
     echo "places.sh: no binary could be compiled; svc runs from source"
     binary=
@@ -224,6 +227,7 @@ run_in() {
     mkdir "$checkout/dist"
     cp --reflink=auto "$binary" "$bin"
   fi
+  if [ -z "$whole" ] && [ -d "$app" ]; then cp -R "$app" "$checkout/web/dist"; fi
   if [ ${#as[@]} -gt 0 ]; then chown -R "$user:" "$checkout"; fi
   # The place is where the temporary files are, too.
   variables+=(DENO_TLS_CA_STORE="$store" DENO_JOBS="${DENO_JOBS-3}" NO_COLOR=1 TEST_DISK=yes)

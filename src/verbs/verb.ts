@@ -129,13 +129,15 @@ export interface TypedVerb<N extends string, I extends z.ZodType, O extends z.Zo
   output(): O;
 }
 
-type Named<V extends Verb, N> = Extract<V, { readonly name: N }>;
+// By name: it takes the compiler long to compare every verb with a name at every call.
+type Inputs<V extends Verb> = { readonly [E in V as E["name"]]: z.input<E["input"]> };
+type Outputs<V extends Verb> = {
+  readonly [E in V as E["name"]]: z.output<ReturnType<E["output"]>>;
+};
 
-export type ParamsOf<V extends Verb, N extends V["name"]> = z.input<Named<V, N>["input"]>;
+export type ParamsOf<V extends Verb, N extends V["name"]> = Inputs<V>[N];
 
-export type ResultOf<V extends Verb, N extends V["name"]> = z.output<
-  ReturnType<Named<V, N>["output"]>
->;
+export type ResultOf<V extends Verb, N extends V["name"]> = Outputs<V>[N];
 
 /** A verb bound to its services. */
 export interface BoundVerb {

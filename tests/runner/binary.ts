@@ -75,7 +75,8 @@ export async function compiledBinary(signal: AbortSignal): Promise<Binary> {
   await Deno.remove(STAMP).catch(() => {});
   signal.throwIfAborted();
   const { success, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["task", "--quiet", "compile", "--output", BINARY],
+    // Whoever starts tests has built the web app if it was stale.
+    args: ["task", "--quiet", "compile", "--web-if-stale", "--output", BINARY],
     cwd: root,
     env: { NO_COLOR: "1", RUST_BACKTRACE: "0" },
     stdin: "null",

@@ -281,6 +281,31 @@ Deno.test({
 });
 
 Deno.test({
+  name: "the Escape that ends a composition of an input method closes no search",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([{ text: "said" }]);
+    await it.turn("go");
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const { page } = app;
+    await page.getByRole("button", { name: "Search the conversation" }).click();
+    const search = page.getByRole("textbox", { name: "Search the conversation" });
+    await search.fill("さ");
+    // As Chromium tells it, and as Safari does.
+    for (const more of ["isComposing: true", "keyCode: 229"]) {
+      await page.evaluate(
+        `document.activeElement.dispatchEvent(new KeyboardEvent("keydown", ` +
+          `{ key: "Escape", bubbles: true, cancelable: true, ${more} }))`,
+      );
+    }
+    assertEquals(await search.inputValue(), "さ");
+    await search.press("Escape");
+    await search.waitFor({ state: "detached" });
+  },
+});
+
+Deno.test({
   name: "the Enter that ends a composition of an input method starts nothing",
   ignore: no_browser,
   async fn() {

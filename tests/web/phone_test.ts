@@ -1,6 +1,6 @@
 /** What a phone has: a screen keyboard over the page, and fingers that swipe. */
 import { assert, assertEquals } from "@std/assert";
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import { Scenario, until } from "../support/scripted.ts";
 import { SharedBrowser } from "../support/shared_browser.ts";
 import { AppPage, no_browser } from "../support/web.ts";
@@ -80,6 +80,43 @@ Deno.test({
     await page.evaluate("cover(50)");
     await until(async () => await bottom() === before, "the box below again");
     app.clean("a screen keyboard");
+  },
+});
+
+Deno.test({
+  name: "a form's fields and its buttons are above a keyboard that covers the page",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([]);
+    await using browser = await shared.profile();
+    await browser.context.addInitScript(KEYBOARD_SCRIPT);
+    const app = await AppPage.open(browser, it.daemon, "/tools");
+    const { page } = app;
+    await page.setViewportSize(SIZE);
+    await page.getByRole("button", { name: "New server" }).click();
+    const dialog = page.getByRole("dialog");
+    const save = dialog.getByRole("button", { name: "Save" });
+    await dialog.getByLabel("Kind").selectOption("http");
+    await dialog.getByRole("button", { name: "Add a header" }).click();
+    await page.evaluate(`cover(${KEYBOARD})`);
+    const ends = async (what: Locator) => {
+      const { y, height } = (await what.boundingBox())!;
+      return y + height;
+    };
+    const seen = SIZE.height - KEYBOARD;
+    await until(async () => await ends(save) <= seen, "the button above the keyboard");
+    for (const name of ["Name", "Address", "Name of header 1", "Value of header 1"]) {
+      const field = dialog.getByLabel(name, { exact: true });
+      await field.focus();
+      await page.keyboard.type("x");
+      await until(async () => await ends(field) <= (await save.boundingBox())!.y, name);
+    }
+    await dialog.getByLabel("Name", { exact: true }).focus();
+    await until(
+      async () => (await dialog.getByLabel("Name", { exact: true }).boundingBox())!.y >= 0,
+      "the first field again",
+    );
+    app.clean("a form above a keyboard");
   },
 });
 

@@ -2,6 +2,7 @@
 import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { Button } from "../ui/button.tsx";
+import { isComposed } from "../ui/composed.ts";
 import { Icon } from "../ui/icon.tsx";
 import { distanceTo, type Row, rowText } from "./rows.ts";
 
@@ -97,6 +98,7 @@ export function TranscriptSearch({ search, onGo }: { search: Search; onGo(row: n
           search.at.value = -1;
         }}
         onKeyDown={(event) => {
+          if (isComposed(event)) return;
           if (event.key === "Enter") go(event.shiftKey ? -1 : 1);
           if (event.key === "Escape") search.close();
         }}

@@ -7,6 +7,7 @@ import { estimatedHeight, revisionOf, RowMaker } from "./rows.ts";
 import { RowView } from "./row_view.tsx";
 import type { SessionStore } from "./store.ts";
 import { GROWN } from "./tool_card.tsx";
+import { useReadingPlace } from "./use_reading_place.ts";
 import { keepMarked, Search, TranscriptSearch } from "./search.tsx";
 
 /** As near to its end the transcript follows what is said. */
@@ -66,11 +67,18 @@ export function Transcript({ store, search, sent }: TranscriptProps) {
     else if (row.item.kind === "tool") store.toggle(row.item.key, true);
     virtualizer.scrollToIndex(n, { align: "center" });
   };
+  const reading = useReadingPlace({
+    scroller,
+    rows,
+    loaded: store.loaded.value,
+    following,
+    scrollToRow: (n) => virtualizer.scrollToIndex(n, { align: "start" }),
+  });
   useEffect(() => {
     search.look(rows);
     const place = search.arrive(rows);
     // What was scrolled to its end just now says so in the next frame.
-    if (place !== undefined) setTimeout(() => go(place), ARRIVE_MS);
+    if (place !== undefined && !reading.returns()) setTimeout(() => go(place), ARRIVE_MS);
   }, [rows, query]);
   useEffect(() => keepMarked(scroller.current!, query), [query]);
 
@@ -80,6 +88,7 @@ export function Transcript({ store, search, sent }: TranscriptProps) {
     // What has grown since it was scrolled to its end leaves it there: the person did not go away.
     else if (scrollTop < top.current) following.value = false;
     top.current = scrollTop;
+    reading.onScroll();
   };
   // It will be scrolled there: drawn right at once, it is not drawn again after the scroll.
   if (following.peek()) {

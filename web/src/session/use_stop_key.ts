@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { useApp } from "../app.ts";
+import { isComposed } from "../ui/composed.ts";
 
 /** Time for the second Escape. */
 const ARMED_MS = 1_500;
@@ -24,11 +25,11 @@ export function useStopKey(running: boolean, stop: () => Promise<void>): boolean
       armed.value = false;
     };
     const onKey = (event: KeyboardEvent) => {
-      const { key, target, defaultPrevented, isComposing, repeat } = event;
+      const { key, target, defaultPrevented, repeat } = event;
       if (key !== "Escape") return disarm();
       const own = target instanceof Element && target.closest(OWN) !== null ||
         document.querySelector(OPEN) !== null;
-      if (defaultPrevented || isComposing || repeat || own) return;
+      if (defaultPrevented || isComposed(event) || repeat || own) return;
       if (armed.peek()) {
         disarm();
         app.attempt(stop);

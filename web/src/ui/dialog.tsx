@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Button } from "./button.tsx";
+import { isComposed } from "./composed.ts";
 import { useId } from "./use_id.ts";
 
 interface DialogProps {
@@ -50,7 +51,7 @@ export function Dialog({ title, onClose, wide, kept, children }: DialogProps) {
       onSubmit={() => written.current = false}
       // Chromium closes a dialog at the second Escape whatever its cancel event says.
       onKeyDown={(event) => {
-        if (event.key !== "Escape") return;
+        if (event.key !== "Escape" || isComposed(event)) return;
         event.preventDefault();
         event.stopPropagation();
         leave();

@@ -241,10 +241,10 @@ Deno.test({
     await open(one);
     assertEquals(await goalOf(one).inputValue(), "of the first tab");
     const exchange = one.page.getByRole("button", { name: "Show the other one" });
-    await exchange.click();
-    assertEquals(await goalOf(one).inputValue(), "of the second tab");
-    await exchange.click();
-    assertEquals(await goalOf(one).inputValue(), "of the first tab");
+    for (const shown of ["of the second tab", "of the first tab"]) {
+      await exchange.click();
+      await until(async () => await goalOf(one).inputValue() === shown, shown);
+    }
     await one.accessible("two drafts of a mission");
     one.clean("two drafts");
   },

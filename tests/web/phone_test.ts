@@ -181,6 +181,56 @@ Deno.test({
 });
 
 Deno.test({
+  name: "in a conversation and its questions, what is pressed is as large as a finger",
+  ignore: no_browser,
+  async fn() {
+    const code = "```js\nlet a = 1;\n```";
+    const options = [{ label: "One", description: "the first" }, { label: "Two" }];
+    await using it = await Scenario.begin([
+      { text: code, calls: [{ name: "write_file", args: { path: "a.txt", content: "a" } }] },
+      { text: "And?", calls: [{ name: "ask_user", args: { question: "Which?", options } }] },
+      { text: "line\n\n".repeat(60) },
+    ], { start: { approval: "ask" } });
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const { page } = app;
+    await page.setViewportSize(SIZE);
+    /** What can be pressed and is smaller: a radio button with the line that it stands in. */
+    const small = (selector: string) =>
+      page.evaluate(
+        `[...document.querySelectorAll("${selector} :is(button, input, textarea, summary)")]
+          .map((it) => it.closest("label") ?? it)
+          .filter((it) => {
+            const { width, height } = it.getBoundingClientRect();
+            return it.checkVisibility() && (width < 44 || height < 44);
+          }).map((it) => it.outerHTML.slice(0, 120))`,
+      );
+    await it.send("go");
+    const actions = page.locator(".approval-actions");
+    await actions.getByRole("button", { name: "Allow" }).waitFor();
+    assertEquals(await small("main"), []);
+    await actions.getByRole("button", { name: /^Say what/ }).click();
+    await page.getByLabel("What to do instead").waitFor();
+    assertEquals(await small("main"), []);
+    await actions.getByRole("button", { name: /^Always/ }).click();
+    await page.getByRole("group", { name: "Allow always" }).waitFor();
+    assertEquals(await small("main"), []);
+    await actions.getByRole("button", { name: "Allow" }).click();
+    await page.locator(".person-options").waitFor();
+    assertEquals(await small("main"), []);
+    await page.getByRole("button", { name: "Two" }).click();
+    const log = page.getByRole("log", { name: "Conversation" });
+    await log.getByText("line").last().waitFor();
+    await log.hover();
+    await page.mouse.wheel(0, -100_000);
+    await page.getByRole("button", { name: "Newest" }).waitFor();
+    await log.getByText("let a = 1;").waitFor();
+    assertEquals(await small("main"), []);
+    app.clean("targets in a conversation");
+  },
+});
+
+Deno.test({
   name: "a swipe from the left edge goes to the list, one on a row opens its menu; others scroll",
   ignore: no_browser,
   async fn() {

@@ -53,9 +53,9 @@ export function useReadingPlace(reading: Reading): ReadingPlace {
     onScroll() {
       clearTimeout(timer.current);
       timer.current = setTimeout(() => {
-        if (left.place === undefined) {
-          router.keep(NAME, following.peek() ? "" : placeIn(scroller.current!));
-        }
+        if (left.place !== undefined) return;
+        const place = following.peek() ? "" : placeIn(scroller.current!);
+        if (place !== (router.kept(NAME) ?? "")) router.keep(NAME, place);
       }, SCROLLED_MS);
     },
   };

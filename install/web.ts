@@ -8,7 +8,8 @@
  */
 import mermaid from "@mermaid-js/tiny/dist/mermaid.tiny.js" with { type: "text" };
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
-import { dirname, fromFileUrl, join } from "@std/path";
+import { walk } from "@std/fs";
+import { dirname, fromFileUrl, isAbsolute, join, relative } from "@std/path";
 import { parseArgs } from "@std/cli/parse-args";
 import { minify } from "terser";
 import {
@@ -27,16 +28,13 @@ const web = join(root, "web");
 const WEB_DIST = join(web, "dist");
 const MANIFEST = join(WEB_DIST, "manifest.json");
 
-/** What the build is made from. */
-const SOURCES = ["web/src", "web/styles", "web/icons", "web/index.html", "web/offline.html"]
-  .concat("web/diagram.html")
-  .concat("web/manifest.webmanifest", "web/deno.json", "deno.json")
-  .concat("install/web.ts", "src/doors/app.ts", "src/session/state.ts", "src/protocol/events.ts")
-  .concat("src/session/question.ts", "src/base/visible.ts")
-  .concat("src/session/view.ts", "src/session/view_items.ts", "src/session/view_kept.ts")
-  .concat("src/base/elapsed.ts", "src/session/view_list.ts", "src/protocol/note_text.ts")
-  .concat("src/session/question_text.ts", "src/protocol/page_proof.ts")
-  .map((path) => join(root, path));
+/** The modules that the build was made from, as paths from the root. */
+const MODULES = join(WEB_DIST, "modules.json");
+
+/** What else it is made from. */
+const SOURCES = ["web/styles", "web/icons", "web/index.html", "web/offline.html"]
+  .concat("web/diagram.html", "web/manifest.webmanifest", "web/deno.json", "deno.json")
+  .concat("deno.lock", "install/web.ts", "src/doors/app.ts");
 
 const TYPES: Record<string, string> = {
   css: "text/css; charset=utf-8",
@@ -56,18 +54,19 @@ const ICONS = {
   icon_maskable: "icon-maskable.png",
 };
 
-/** Whether a source is newer than the build, or there is none. */
+/** Whether a source is newer than the build or gone, or there is none. */
 async function isStale(): Promise<boolean> {
-  let built: number;
   try {
-    built = (await Deno.stat(MANIFEST)).mtime!.getTime();
-  } catch {
-    return true;
+    const built = (await Deno.stat(MANIFEST)).mtime!.getTime();
+    const modules: string[] = JSON.parse(await Deno.readTextFile(MODULES));
+    for (const source of [...SOURCES, ...modules]) {
+      if (await newestIn(join(root, source)) > built) return true;
+    }
+    return false;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return true;
+    throw error;
   }
-  for (const source of SOURCES) {
-    if (await newestIn(source) > built) return true;
-  }
-  return false;
 }
 
 /** When a file, or anything in a folder, was changed last: also what was taken out of it. */
@@ -88,12 +87,24 @@ async function bundle(outdir: string, ...args: string[]): Promise<void> {
       "--quiet",
       "--platform=browser",
       "--minify",
+      // Says which modules it took.
+      "--sourcemap=external",
       `--outdir=${outdir}`,
       ...args,
     ],
     cwd: root,
   }).output();
   if (!success) throw new Error(new TextDecoder().decode(stderr));
+}
+
+/** Returns the modules of this repository that the bundles in a folder were made from. */
+async function modulesIn(out: string): Promise<string[]> {
+  const found = new Set<string>();
+  for await (const { path } of walk(out, { exts: [".map"] })) {
+    const { sources }: { sources: string[] } = JSON.parse(await Deno.readTextFile(path));
+    for (const source of sources) found.add(relative(root, join(dirname(path), source)));
+  }
+  return [...found].filter((path) => !path.startsWith("..") && !isAbsolute(path)).sort();
 }
 
 /** Makes a module or a script smaller than the bundler does. */
@@ -175,7 +186,8 @@ class Build {
     await this.add(path, html, false, framePolicy(hashes));
   }
 
-  async finish(): Promise<void> {
+  async finish(sources: readonly string[]): Promise<void> {
+    await write(MODULES, new TextEncoder().encode(JSON.stringify(sources)));
     await write(MANIFEST, new TextEncoder().encode(JSON.stringify(this.manifest)));
     const kept = new Set(filesOf(this.manifest));
     const endings = Object.values(CODINGS);
@@ -232,6 +244,7 @@ export async function buildWeb({ if_stale = false } = {}): Promise<void> {
     const read = (...path: string[]) => Deno.readTextFile(join(out, ...path));
     const modules = new Map<string, string>();
     for await (const { name } of Deno.readDir(join(out, "app"))) {
+      if (name.endsWith(".map")) continue;
       // The bundler has put the hash into their names.
       if (name !== "main.js") modules.set(name, await smaller(await read("app", name), true));
     }
@@ -268,7 +281,7 @@ export async function buildWeb({ if_stale = false } = {}): Promise<void> {
     const csp = CONTENT_SECURITY_POLICY.replace(/; frame-ancestors [^;]*/, "");
     const html = filled(await source("index.html"), { ...icons, csp, boot, app, styles });
     await build.add("/", html, false);
-    await build.finish();
+    await build.finish(await modulesIn(out));
   } finally {
     await Deno.remove(out, { recursive: true });
   }

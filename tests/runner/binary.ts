@@ -75,7 +75,7 @@ export async function compiledBinary(signal: AbortSignal): Promise<Binary> {
   await Deno.remove(STAMP).catch(() => {});
   signal.throwIfAborted();
   const { success, stderr } = await new Deno.Command(Deno.execPath(), {
-    // Whoever starts tests has built the web app if it was stale.
+    // The web app was built before the tests, and is built again only if it has changed since.
     args: ["task", "--quiet", "compile", "--web-if-stale", "--output", BINARY],
     cwd: root,
     env: { NO_COLOR: "1", RUST_BACKTRACE: "0" },

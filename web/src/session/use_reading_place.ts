@@ -71,12 +71,19 @@ function placeIn(scroller: HTMLElement): string {
   return `${Math.round(above)} ${row.dataset.key}`;
 }
 
-/** Scrolls until a row is at its place: rows get their heights when they are drawn. */
+/**
+ * Scrolls until a row is at its place: rows get their heights when they are drawn. It ends when
+ * the person does anything.
+ */
 function settle(scroller: HTMLElement, key: string, above: number, draw: () => void): void {
   let still = 0;
   let frames = 0;
+  const end = () => frames = FRAMES;
+  for (const act of ["wheel", "pointerdown", "keydown"]) {
+    addEventListener(act, end, { once: true, passive: true });
+  }
   const step = () => {
-    if (!scroller.isConnected) return;
+    if (!scroller.isConnected || frames++ >= FRAMES) return;
     const row = scroller.querySelector(`.row[data-key="${CSS.escape(key)}"]`);
     if (row === null) draw();
     else {
@@ -85,7 +92,7 @@ function settle(scroller: HTMLElement, key: string, above: number, draw: () => v
       still = Math.abs(away) < 1 ? still + 1 : 0;
       scroller.scrollTop += away;
     }
-    if (still < STILL && frames++ < FRAMES) requestAnimationFrame(step);
+    if (still < STILL) requestAnimationFrame(step);
   };
   requestAnimationFrame(step);
 }

@@ -48,7 +48,9 @@ export function checkedFirst(
   argv: readonly string[],
 ): string[] {
   const known = directories.flatMap(({ path, identity }) => identity ? [path, identity] : []);
-  const script = `n=$1; shift
+  // Directories of the PATH other than the system's are not in this sandbox.
+  const script = `PATH=\${PATH:+$PATH:}/usr/bin:/bin
+n=$1; shift
 while [ "$n" -gt 0 ]; do
   [ "$(stat -c %d:%i "$1")" = "$2" ] || exit ${EXCHANGED}
   shift 2; n=$((n - 2))

@@ -16,7 +16,7 @@ repository=$(cd "$(dirname "$0")/.." && pwd)
 # name: where it is, and what is special about it.
 declare -A about=(
   [tmp]="below /tmp, TMPDIR unset, an empty HOME, Node alone on PATH"
-  [root]="in a 0700 home, TMPDIR below it, LANG=C, a dead HTTP_PROXY"
+  [root]="in a 0700 home, with Deno, TMPDIR and links to the programs in it, LANG=C, a dead HTTP_PROXY"
   [user]="in /home, as that user, no IPv6"
   [umlaut]="a blank and an umlaut in the path, HOME and TMPDIR elsewhere"
   [var-tmp]="below /var/tmp, TMPDIR unset, an empty HOME"
@@ -32,7 +32,8 @@ from_source=(
   tests/everyone_test.ts tests/integration/tool_servers_test.ts
 )
 of_binary=(
-  tests/integration/{jail,verify,command_space,login}_test.ts
+  tests/contract/contract_2_listeners_test.ts
+  tests/integration/{jail,verify,command_space,login,turn}_test.ts
   tests/attack/{clients,planted_programs}_test.ts
   tests/web/back_test.ts
 )
@@ -113,6 +114,12 @@ if [ -z "$binary" ]; then
   fi
 fi
 
+# Copies Deno into a directory.
+copy_deno() {
+  cp --reflink=auto \
+    "$(command -v deno || npx --yes deno@2.7.11 eval 'console.log(Deno.execPath())')" "$1/deno"
+}
+
 # Sets what a place is: its directory, who runs it, and with what environment.
 choose() {
   unset_names=(TMPDIR LC_ALL XDG_RUNTIME_DIR XDG_CACHE_HOME XDG_CONFIG_HOME XDG_DATA_HOME)
@@ -130,8 +137,11 @@ choose() {
       # Others may not enter the home of most people.
       new_directory "$HOME" 700
       checkout=$fresh/svc
-      mkdir "$fresh/tmp"
-      variables+=(TMPDIR="$fresh/tmp" LANG=C LC_ALL=C)
+      mkdir "$fresh/tmp" "$fresh/deno"
+      copy_deno "$fresh/deno"
+      cp -R "$node_alone" "$fresh/programs"
+      ln -s "$fresh/deno/deno" "$fresh/programs/"
+      variables+=(TMPDIR="$fresh/tmp" PATH="$fresh/programs" LANG=C LC_ALL=C)
       for name in http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY; do
         variables+=("$name=http://127.0.0.1:9")
       done
@@ -148,8 +158,7 @@ choose() {
       made+=("$home")
       checkout=$home/svc
       mkdir -p "$home/.local/bin" "$home/.cache/deno"
-      cp "$(command -v deno || npx --yes deno@2.7.11 eval 'console.log(Deno.execPath())')" \
-        "$home/.local/bin/deno"
+      copy_deno "$home/.local/bin"
       # Without a network nothing is fetched there: packages, and the bundler of the web app.
       for part in npm dl; do
         if [ -d "$modules/$part" ]; then cp -R --reflink=auto "$modules/$part" "$home/.cache/deno/"; fi

@@ -8,6 +8,7 @@ import {
 } from "@std/assert";
 import { granted } from "../../tests/support/permissions.ts";
 import { detectSandbox, type Sandbox, type SandboxScope } from "./sandbox.ts";
+import { EXCHANGED } from "./sandbox_alone.ts";
 import { spawnArgv } from "./spawn.ts";
 
 const runs = granted("run", "write", "env", "net", "sys");
@@ -220,6 +221,26 @@ sandboxed(
     const hiding = { ...scope, hidden: [`${root}/scripts/hidden`] };
     assert((await run("mine", hiding, sandbox)).code !== 0, "beside what is hidden");
     assertEquals(sandbox.unseen("mine", hiding), `${root}/scripts/mine`);
+  },
+);
+
+sandboxed(
+  "a program alone finds those of the system where the PATH is one directory of links",
+  ["work/a", "links/"],
+  async (root) => {
+    const path = `${root}/work`;
+    const identity = ({ dev, ino }: Deno.FileInfo) => `${dev}:${ino}`;
+    const checked = async (seen: string, PATH: string) => {
+      const directories = [{ path, identity: seen }];
+      const argv = jail!.alone(["sh", "-c", 'cat "$0"', `${path}/a`], directories, { PATH })!;
+      const { code, stdout } = await spawnArgv(argv, { cwd: "/", stdout: "piped" }).output();
+      return { code, stdout: new TextDecoder().decode(stdout) };
+    };
+    const right = identity(Deno.statSync(path));
+    for (const PATH of [`${root}/links`, "", "/usr/bin:/bin"]) {
+      assertEquals(await checked(right, PATH), { code: 0, stdout: "content of work/a" }, PATH);
+    }
+    assertEquals((await checked("0:0", `${root}/links`)).code, EXCHANGED);
   },
 );
 

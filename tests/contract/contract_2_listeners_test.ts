@@ -1,5 +1,6 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { join } from "@std/path";
+import { everyonesDirectory, forEveryone } from "../support/everyone.ts";
 import { LISTED_LOOPBACKS } from "../support/loopback.ts";
 import { granted } from "../support/permissions.ts";
 import { Place } from "../support/svc.ts";
@@ -23,10 +24,10 @@ function section2(name: string, fn: () => void | Promise<void>, options?: { igno
 
 /** Runs a script as another user; gives what it printed. */
 async function asNobody(script: string): Promise<string> {
-  const cache = Deno.makeTempDirSync();
+  const cache = everyonesDirectory("svc-test-deno-");
   Deno.chmodSync(cache, 0o777);
   try {
-    const { stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    const { stdout, stderr } = await new Deno.Command(forEveryone(Deno.execPath()), {
       args: ["eval", "--no-config", script],
       env: { DENO_DIR: cache, PATH: "/usr/bin:/bin", NO_COLOR: "1" },
       clearEnv: true,

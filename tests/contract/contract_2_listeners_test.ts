@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { join } from "@std/path";
-import { everyonesDirectory, forEveryone } from "../support/everyone.ts";
+import { everyonesDirectory, everyonesTemp, forEveryone } from "../support/everyone.ts";
 import { LISTED_LOOPBACKS } from "../support/loopback.ts";
 import { granted } from "../support/permissions.ts";
 import { Place } from "../support/svc.ts";
@@ -117,7 +117,7 @@ section2("the socket: a line over 8 MiB is not taken, other connections go on", 
 });
 
 section2("the socket: another uid is disconnected", async () => {
-  await using place = new Place();
+  await using place = new Place({}, { parent: everyonesTemp() });
   const daemon = await place.serve();
   for (const path of [place.dir, place.home, join(daemon.sock, "..")]) Deno.chmodSync(path, 0o755);
   Deno.chmodSync(daemon.sock, 0o666);

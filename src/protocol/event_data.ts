@@ -191,6 +191,8 @@ export interface EventData {
     workdir: string;
     model: string;
     title: string;
+    /** What a session that works for a mission is about: people see it instead of the title. */
+    goal?: string;
     approval: Approval;
     effort?: Effort;
     budget_usd?: number;

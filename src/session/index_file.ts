@@ -29,6 +29,7 @@ export interface Known extends
     | "directory"
     | "model"
     | "title"
+    | "goal"
     | "state"
     | "ended_at"
     | "last_event_at"

@@ -10,6 +10,7 @@ import { entryAt, wasUsed } from "./journal_links.ts";
 import { Marks } from "./marks.ts";
 import type { Session, SessionParts } from "./session.ts";
 import type { SessionIndex } from "./session_index.ts";
+import { shownTitle } from "./titles.ts";
 import { checkWorkdir, makeSessionDir } from "./workdir.ts";
 
 export interface CreateOptions extends Omit<EventData["session.created"], "title" | "directory"> {
@@ -86,7 +87,7 @@ export class SessionMaker {
       const main = {
         lane_id: MAIN_LANE,
         kind: "main",
-        label: title,
+        label: shownTitle({ title, goal: told.goal }),
         started_at: new Date().toISOString(),
       } as const;
       if (copy === undefined) {

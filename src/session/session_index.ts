@@ -263,6 +263,7 @@ function knownOf(state: SessionState, journal: Known["journal"]): Known {
     directory: state.directory,
     model: state.model,
     title: state.title,
+    goal: state.goal,
     state: state.state,
     ended_at: state.ended_at,
     last_event_at: state.last_event_at,

@@ -1,18 +1,22 @@
 /** Sessions in lists (contract.md section 5). */
 import type * as z from "zod";
+import { shownTitle, workOf } from "./titles.ts";
 import type { sessionItemSchema } from "../protocol/schemas/session.ts";
 
 export type SessionItem = z.output<ReturnType<typeof sessionItemSchema>>;
 
 /** The fields of an item that a session's state has too. */
-type Shared = Omit<SessionItem, "pending_approvals_count" | "reason">;
+type Shared = Omit<SessionItem, "pending_approvals_count" | "reason" | "works_for"> & {
+  goal?: string;
+};
 
 export function toItem(state: Shared, pending_approvals_count: number): SessionItem {
   return {
     id: state.id,
     workdir: state.workdir,
     model: state.model,
-    title: state.title,
+    title: shownTitle(state),
+    works_for: workOf(state.title),
     state: state.state,
     activity: state.activity,
     started_at: state.started_at,

@@ -105,6 +105,8 @@ export interface SessionState {
   former_workdirs?: string[];
   model: string;
   title: string;
+  /** What a work session is about; its title identifies it. */
+  goal?: string;
   /** Source of an automatic title, which may still be replaced. */
   untitled?: "directory" | "message";
   state: "running" | "paused" | "ended";

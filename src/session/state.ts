@@ -122,6 +122,7 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
       state.directory = event.data.directory;
       state.model = event.data.model;
       state.title = event.data.title;
+      state.goal = event.data.goal;
       state.untitled = event.data.untitled && "directory";
       state.temporary = event.data.temporary;
       state.approval = event.data.approval;

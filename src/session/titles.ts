@@ -8,9 +8,19 @@ const LOOKED_AT = 4_000;
 
 const hidden = lazy(`[${HIDDEN}]`, "gu");
 
+/** Returns the id of the task or mission that a session works for, by the title it is given. */
+export function workOf(title: string): string | undefined {
+  return /^(?:task (?=t)|mission (?=m))([tm]-[0-9A-Z]{26})(?: |$)/.exec(title)?.[1];
+}
+
 /** Whether a title has the form that features give to work sessions. */
 export function isWorkTitle(title: string): boolean {
-  return /^(?:task t|mission m)-[0-9A-Z]{26}(?: |$)/.test(title);
+  return workOf(title) !== undefined;
+}
+
+/** The title that people see: what a work session is about, if that was recorded. */
+export function shownTitle({ title, goal }: { title: string; goal?: string }): string {
+  return goal ?? title;
 }
 
 /** Whether a title is that of a task's session. */

@@ -152,14 +152,15 @@ export class WorkSession {
   }
 }
 
-/** Ends the work sessions that a crash left over, found by their titles, except those to `keep`. */
+/** Ends the work sessions that a crash left over, except those to `keep`. @param kind of ids */
 export async function endWorkSessions(
   parts: WorkSessionParts,
-  title: RegExp,
+  kind: "m" | "t",
   keep: ReadonlySet<string> = new Set(),
 ): Promise<void> {
   for (const item of await parts.hub.list(false)) {
-    if (item.state === "unreadable" || !title.test(item.title) || keep.has(item.id)) continue;
+    if (item.state === "unreadable" || keep.has(item.id)) continue;
+    if (!item.works_for?.startsWith(`${kind}-`)) continue;
     await endSession(parts, item.id, "killed");
   }
 }

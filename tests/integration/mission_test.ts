@@ -454,10 +454,13 @@ test("where approvals are asked for, a mission asks: its lanes are blocked until
   // Mending the environment needs commands too, and at the end a soft pass needs the person.
   const of = (title: string) => async () => {
     const { sessions } = await scenario.client.rpc.call("session.list", {});
-    return sessions.find((it: Any) => it.title === `mission ${mission_id} ${title}`)?.id;
+    return sessions.find((it: Any) => it.works_for === mission_id && it.title.includes(title))?.id;
   };
   let acceptance = "";
-  await until(async () => (acceptance = await of("s1")() ?? "") !== "", "the criteria's session");
+  await until(
+    async () => (acceptance = await of("criteria of")() ?? "") !== "",
+    "the criteria's session",
+  );
   for (let turn = 0; turn < 2; turn++) await approve(acceptance, "allow");
   const asked = await scenario.event("approval.requested");
   assertEquals((asked.data as Any).tool, "mission.descend");
@@ -498,6 +501,17 @@ for (const approval of ["ask", "read_only"]) {
     const silent = await begin(other.root, { approval: "auto" });
     assertEquals((await ended(scenario, silent)).status, "completed");
     assertEquals((await sessionOf(silent)).approval, "auto");
+    // People read what it is about, also in lists and after a restart.
+    const known = async () => {
+      const { id } = await sessionOf(silent);
+      const params = { include_ended: true };
+      const { sessions } = await scenario.client.rpc.call("session.list", params);
+      const { title, works_for } = sessions.find((it: Any) => it.id === id);
+      return [title, works_for];
+    };
+    assertEquals(await known(), ["Asks · Do it.", silent]);
+    await scenario.restart();
+    assertEquals(await known(), ["Asks · Do it.", silent]);
   });
 }
 

@@ -63,7 +63,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "commands of terminals say what to do instead, a fork is gone to, a first line is answered",
+  name: "commands of terminals say what to do instead, and a fork is gone to",
   ignore: no_browser,
   async fn() {
     await using it = await Scenario.begin(() => ({ text: "Yes." }));
@@ -84,11 +84,80 @@ Deno.test({
     await type("/fork The other way");
     await page.getByRole("heading", { level: 1, name: "The other way" }).waitFor();
 
-    await app.go("/");
-    await page.getByLabel("New session", { exact: true }).fill("/cost");
-    await page.getByRole("button", { name: "Start", exact: true }).click();
-    await said.getByText("so far").waitFor();
     assertEquals(it.server.requests.length, asked);
     app.clean("commands");
+  },
+});
+
+Deno.test({
+  name: "a command where no session has begun is answered there, and leaves none in the list",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin(() => ({ text: "Yes." }), { start: { title: "Mine" } });
+    const ids = async () => {
+      const { sessions } = await it.client.rpc.call("session.list", { include_ended: true });
+      return sessions.map(({ id }: { id: string }) => id);
+    };
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon);
+    const { page } = app;
+    const box = page.getByLabel("New session", { exact: true });
+    const said = page.locator(".composer-said");
+    const type = async (text: string) => {
+      await box.fill(text);
+      await box.press("Enter");
+    };
+    for (
+      const [line, answer] of [
+        ["/help", "!COMMAND"],
+        ["/cost", "$0.0000 so far"],
+        ["/theme dark", "chosen in the settings"],
+        ["/undo", "/undo is for a session"],
+        ["/model", "/model NAME changes it"],
+      ]
+    ) {
+      await type(line);
+      await said.getByText(answer).waitFor();
+      assertEquals(await box.inputValue(), "");
+      await app.focused("#new-session");
+    }
+    await type("/help");
+    await said.getByText("/compact").waitFor();
+    await app.accessible("an answer where no session has begun");
+    // What a person chooses by a line is what the controls below have.
+    await type(`/model ${it.model}`);
+    await page.getByRole("button", { name: `Model: ${it.model}` }).waitFor();
+    await type("/approval read_only");
+    await until(
+      async () => await page.getByLabel("Approvals").inputValue() === "read_only",
+      "the mode is chosen",
+    );
+    for (const [line, answer] of [["/model none", "no model none"], ["/approval x", "ask, "]]) {
+      await type(line);
+      await page.getByRole("alert").getByText(answer).waitFor();
+      assertEquals(await box.inputValue(), line);
+      await page.getByRole("button", { name: "Dismiss" }).first().click();
+    }
+    await box.fill("/cost");
+    await page.getByRole("button", { name: "Start", exact: true }).click();
+    await said.getByText("so far").waitFor();
+    await app.focused("#new-session");
+    assertEquals(await ids(), [it.session_id]);
+    assertEquals(new URL(page.url()).pathname, "/");
+
+    // A line that sets something begins the session that has it, as chosen before.
+    await it.restart();
+    await app.connected();
+    await type("/effort high");
+    await page.waitForURL(/\/sessions\//);
+    const session_id = page.url().split("/").at(-1);
+    const session = await it.client.rpc.call("session.get", { session_id });
+    assertEquals(
+      [session.effort, session.model, session.approval],
+      ["high", it.model, "read_only"],
+    );
+    assertEquals((await ids()).length, 2);
+    assertEquals(it.server.requests.length, 0);
+    app.clean("first commands");
   },
 });

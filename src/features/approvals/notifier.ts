@@ -1,4 +1,5 @@
 /** Tells a person of questions that wait and long turns that end, on the desktop or by a program. */
+import { shownTitle } from "../../session/titles.ts";
 import { visibleLine } from "../../base/visible.ts";
 import type { LogFile } from "../../os/log.ts";
 import { type FoundProgram, personsPrograms, unfound } from "../../os/own_programs.ts";
@@ -170,8 +171,8 @@ export class Notifier implements Disposable {
   }
 }
 
-function about({ id: session_id, state: { title, workdir } }: Session) {
-  return { session_id, title, workdir };
+function about({ id: session_id, state }: Session) {
+  return { session_id, title: shownTitle(state), workdir: state.workdir };
 }
 
 function endIfRunning(child: Deno.ChildProcess): void {

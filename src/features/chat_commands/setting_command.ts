@@ -101,18 +101,28 @@ export async function runSetting(
   const session = await call("session.get", { session_id });
   const now = `${setting}: ${session[setting]}`;
   if (setting === "title") return `${now}\n/rename TITLE changes it`;
-  if (setting === "approval") return `${now}\n/approval changes it: ${APPROVALS.join(", ")}`;
+  if (setting === "approval") return approvalText(session.approval);
   if (setting === "effort") {
     return `${now}\n/effort changes it: ${EFFORTS.join(", ")}, or default`;
   }
   if (setting === "network") {
     return `${now}\n/network changes what commands reach: ${NETWORKS.join(", ")}, or default`;
   }
+  return await modelsText(session.model, call);
+}
+
+/** Says what needs an approval, and what else may be chosen. */
+export function approvalText(approval: string): string {
+  return `approval: ${approval}\n/approval changes it: ${APPROVALS.join(", ")}`;
+}
+
+/** Says which model is used, and which can be used. */
+export async function modelsText(model: string, call: CallVerb): Promise<string> {
   const { models } = await call("models.list", {});
   const ids = models.map(({ id }) => `  ${id}`);
   const more = ids.length - MODELS_SHOWN;
   return [
-    `${now}; /model NAME changes it`,
+    `model: ${model}; /model NAME changes it`,
     ...ids.slice(0, MODELS_SHOWN),
     ...(more > 0 ? [`  and ${more} more; \`svc models\` lists them`] : []),
   ].join("\n");

@@ -1,4 +1,5 @@
 /** A job of a mission: a place, the session that works there, the lane that shows it. */
+import { titleOf } from "../../session/titles.ts";
 import { parkedText } from "../../protocol/note_text.ts";
 import type { Usage } from "../../models/model.ts";
 import { abortable } from "@std/async";
@@ -35,6 +36,8 @@ export interface RunContext {
 export interface JobOptions {
   /** Short; its session and worktree are named after it. */
   name: string;
+  /** What it does, in the words of the spec. */
+  goal: string;
   /** What its lines in the log are about. */
   about: { task_id?: string; ac_id?: string };
   lane: MissionLane;
@@ -80,10 +83,11 @@ const CONFLICT_TURNS = 3;
 
 function sessionOptions(
   { mission, budget, report }: RunContext,
-  { name, lane, about }: JobOptions,
+  { name, goal, lane, about }: JobOptions,
 ) {
   return {
     title: `mission ${mission.id} ${name}`,
+    goal: titleOf(`${mission.spec.name} · ${goal}`),
     onEvent(event: Published) {
       lane.mirror(event);
       if (event.type === "cost.tick") budget.spend(event.data.usd_delta);

@@ -9,9 +9,6 @@ import { endSession, endWorkSessions, WorkSession } from "../../session/work_ses
 /** Workers wait for the warmed prefix, but not for a slow provider. */
 const PREWARM_MS = 30_000;
 
-/** Titles of the sessions of a mission's jobs. */
-const TITLE = /^mission m-[0-9A-Z]{26} [sd]?\d+$/;
-
 /**
  * Opens the daemon's missions and resumes unfinished ones, after ending sessions that a crash left
  * over.
@@ -22,7 +19,7 @@ export async function openMissions(host: Host): Promise<MissionEngine> {
   const { hub, log, models, ids, paths, config, sandbox, cost, builtin_tools } = host;
   const checks = { ...host, units: await host.units() };
   const store = new MissionStore(await host.openStateDb());
-  await endWorkSessions(host, TITLE, leftSessions(store));
+  await endWorkSessions(host, "m", leftSessions(store));
   const engine = new MissionEngine({
     store,
     log,

@@ -144,7 +144,9 @@ export class MissionRun {
     const signal = AbortSignal.any([this.#signal, lane.signal]);
     await lane.move("running", "checking the criteria", "acceptance_started");
     try {
-      await using job = await Job.open(this.#context, { name, about: {}, lane, signal });
+      await using job = await Job.open(this.#context, {
+        ...{ name, goal: `criteria of ${label}`, about: {}, lane, signal },
+      });
       await this.#update(job);
       const unmet = await accept(this.#context, { criteria, job, lane, signal });
       const met = unmet.length === 0;

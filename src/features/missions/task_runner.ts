@@ -216,7 +216,8 @@ export class TaskRunner {
   ): Promise<string | undefined> {
     const { mission, store, report } = this.#context;
     const task_id = task.id;
-    const options = { name: this.#nameOf(task_id), about: { task_id }, lane, signal };
+    const name = this.#nameOf(task_id);
+    const options = { name, goal: task.description, about: { task_id }, lane, signal };
     const adopted = await this.#adopt(options);
     if (adopted !== undefined) {
       await using job = adopted.job;

@@ -8,6 +8,7 @@ import {
   nothingSpent,
   type Spent,
 } from "../../session/costs.ts";
+import { shownTitle } from "../../session/titles.ts";
 import type { Hub } from "../../session/hub.ts";
 import type { Session } from "../../session/session.ts";
 import type { HourCost } from "../../session/session_state.ts";
@@ -91,7 +92,7 @@ export async function costBreakdown(
 }
 
 function groupOf({ id, state }: Session, by: By, { model }: HourCost) {
-  if (by === "session") return { key: id, title: state.title };
+  if (by === "session") return { key: id, title: shownTitle(state) };
   return { key: by === "workdir" ? state.workdir : model ?? state.model };
 }
 

@@ -57,9 +57,6 @@ export interface TaskWorkerOptions {
   onStep(step: WorkerStep): void;
 }
 
-/** Of a task's session. */
-const TITLE = /^task t-[0-9A-Z]{26}$/;
-
 /**
  * Opens the task engine, and ends and removes what a crash left.
  * @throws {SvcError} when the state database cannot be used
@@ -71,7 +68,7 @@ export async function openTasks(host: Host, needs: TaskNeeds): Promise<TaskEngin
   const parts = { ...host, ...needs, units: await host.units() };
   const { engine } = parts.config().of(TASKS);
   if (engine === "local") return await openHere(parts);
-  await endWorkSessions(parts, TITLE);
+  await endWorkSessions(parts, "t");
   const executors = await executorsOf(parts);
   const { openOnRestate } = await import("./restate/open.ts");
   const { reporter, worker, env, log, config, paths } = parts;
@@ -93,7 +90,7 @@ async function openHere(parts: TaskParts): Promise<TaskEngine> {
   const left = recoverTasks(db, parts);
   const sessions = new Set(left.map(({ work }) => readWork(work)?.session_id ?? ""));
   parts.hub.hold(sessions);
-  await endWorkSessions(parts, TITLE, sessions);
+  await endWorkSessions(parts, "t", sessions);
   return openTaskEngine(db, {
     executors: await executorsOf(parts, new Set(left.map(({ id }) => id))),
     log,

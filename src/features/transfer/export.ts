@@ -1,3 +1,4 @@
+import { shownTitle } from "../../session/titles.ts";
 import { createHash } from "node:crypto";
 import { SvcError } from "../../protocol/errors.ts";
 import type { Attachment } from "../../protocol/attachments.ts";
@@ -46,7 +47,8 @@ function badCursor(): SvcError {
 }
 
 async function textPart(session: Session, format: Format, from: number): Promise<Part> {
-  const { id: session_id, state: { title, workdir, model, started_at } } = session;
+  const { id: session_id, state: { workdir, model, started_at } } = session;
+  const title = shownTitle(session.state);
   const messages = (await session.transcript()).messages();
   const attachments = await session.attachments();
   const read = (attachment: Attachment) => attachments.read(attachment);
@@ -172,7 +174,7 @@ async function headerOf({ session, last_seq, exported_at }: Source): Promise<Hea
     records++;
     head = hash;
   }
-  const { title } = state;
+  const title = shownTitle(state);
   const { id: session_id } = session;
   return { format: FORMAT, session_id, title, exported_at, last_seq, count: records, head };
 }

@@ -1,3 +1,4 @@
+import { shownTitle } from "../../session/titles.ts";
 import type { SessionEvent } from "../../protocol/events.ts";
 import type { Model } from "./model.ts";
 import { cleanLine } from "./text.ts";
@@ -7,7 +8,7 @@ import { cleanLine } from "./text.ts";
 export function applyToSession({ session, cost_seq }: Model, event: SessionEvent): void {
   switch (event.type) {
     case "session.created":
-      session.title = cleanLine(event.data.title);
+      session.title = cleanLine(shownTitle(event.data));
       session.workdir = cleanLine(event.data.workdir);
       session.model = cleanLine(event.data.model);
       session.approval = event.data.approval;

@@ -1,4 +1,5 @@
 /** Starts a session with a copy of another one's conversation. */
+import { shownTitle } from "../../session/titles.ts";
 import type * as z from "zod";
 import { basename } from "@std/path";
 import { SvcError } from "../../protocol/errors.ts";
@@ -70,7 +71,7 @@ export async function forkSession(
       workdir: own ?? workdir,
       journal_root: own === undefined ? undefined : workdir,
       model,
-      title: title ?? `${session.state.title || basename(workdir)} (fork)`,
+      title: title ?? `${shownTitle(session.state) || basename(workdir)} (fork)`,
       approval,
       effort,
       budget_usd,

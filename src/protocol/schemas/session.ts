@@ -40,6 +40,8 @@ export const sessionItemSchema = () =>
     workdir: z.string(),
     model: z.string(),
     title: z.string(),
+    works_for: z.string().optional()
+      .describe("Id of the mission or task that the session works for"),
     state: z.enum(["running", "paused", "ended", "unreadable"]),
     activity: z.enum(["idle", "working", "awaiting_approval"]),
     started_at: z.string(),

@@ -111,9 +111,9 @@ export default function MissionView({ params: { id } }: { params: RouteParams })
 /** Approvals that the mission waits for are decided in its session and in those that work for it. */
 function Waiting({ mission: { mission_id, session_id } }: { mission: Mission }) {
   const { sessions } = useApp();
-  const waiting = (sessions.items.value ?? []).filter(({ id, title, pending_approvals_count }) =>
-    pending_approvals_count > 0 && (id === session_id || title.startsWith(`mission ${mission_id} `))
-  );
+  const waiting = (sessions.items.value ?? []).filter((
+    { id, works_for, pending_approvals_count },
+  ) => pending_approvals_count > 0 && (id === session_id || works_for === mission_id));
   if (waiting.length === 0) return null;
   return (
     <p class="mission-waits" role="status">

@@ -1,9 +1,16 @@
 /** The commands of a chat, as they are typed. Loaded with the first one. */
 import { commandHelp } from "../../../src/features/chat_commands/command_help.ts";
 import type { CallVerb } from "../../../src/features/verb_types.ts";
+import { type Approval, APPROVALS } from "../../../src/protocol/approval.ts";
 import type { Delivery } from "../../../src/protocol/events.ts";
 import { QUEUE_USAGE, queuedText } from "../../../src/features/chat_commands/queue_command.ts";
-import { runSetting, settingCommand } from "../../../src/features/chat_commands/setting_command.ts";
+import {
+  approvalText,
+  modelsText,
+  runSetting,
+  type SettingCommand,
+  settingCommand,
+} from "../../../src/features/chat_commands/setting_command.ts";
 import { NONE_QUEUED, type Withdrawn } from "../../../src/features/chat_commands/stop_turn.ts";
 import { runUndo, undoCommand } from "../../../src/features/chat_commands/undo_command.ts";
 
@@ -92,6 +99,78 @@ export async function runTyped(
   }
   if (undo !== undefined) return { said: await runUndo(undo, session_id, call) };
   return await call("commands.expand", { session_id, text: line });
+}
+
+/** What the next session is to have. */
+export interface Chosen {
+  model: string;
+  approval: Approval;
+}
+
+/** An answer where no session has begun, and what to choose for the next one. */
+export interface AnsweredFirst {
+  said: string;
+  choose?: Partial<Chosen>;
+}
+
+/** Settings that a session can begin with: the line begins one, in which the setting is made. */
+const BEGUN_WITH: ReadonlySet<SettingCommand["setting"]> = new Set([
+  "effort",
+  "network",
+  "trust",
+  "permissions",
+  "title",
+  "add_dirs",
+]);
+/** Commands about what has happened, which nothing has. */
+const OF_BEGUN: ReadonlySet<string> = new Set([
+  ...Object.keys(VERBS),
+  "/cancel",
+  "/compact",
+  "/withdraw",
+]);
+
+/**
+ * Answers a line that begins with a slash where no session has begun, so that none is left in the
+ * list that has an answer and nothing else.
+ *
+ * @param now what the next session would have
+ * @returns undefined for a line that a session is begun with
+ * @throws for a model or a mode that there is not; as `models.list`
+ */
+export async function answerFirst(
+  line: string,
+  now: Chosen,
+  call: CallVerb,
+): Promise<AnsweredFirst | undefined> {
+  const word = line.trim();
+  if (word === "/help") return { said: commandHelp() };
+  const [first] = word.split(/\s/, 1);
+  const name = word === "/exit" ? "/quit" : first;
+  if (Object.hasOwn(INSTEAD, name)) return { said: INSTEAD[name] };
+  if (queuedText(line) === "") return { said: QUEUE_USAGE };
+  const { setting, value } = settingCommand(word) ?? { setting: undefined, value: "" };
+  if (setting === "model") {
+    if (value === "") return { said: await modelsText(now.model, call) };
+    const { models } = await call("models.list", {});
+    // A model that no provider lists can be named, too.
+    if (!/^[^/\s]+\/\S+$/.test(value) && !models.some(({ id }) => id === value)) {
+      throw new Error(`there is no model ${value}; /model lists them`);
+    }
+    return { said: `model: ${value}`, choose: { model: value } };
+  }
+  if (setting === "approval") {
+    if (value === "") return { said: approvalText(now.approval) };
+    const approval = APPROVALS.find((it) => it === value);
+    if (approval === undefined) throw new Error(approvalText(now.approval));
+    return { said: `approval: ${approval}`, choose: { approval } };
+  }
+  if (setting === "cost") return { said: "$0.0000 so far: no session has begun here." };
+  if (setting !== undefined && value !== "" && BEGUN_WITH.has(setting)) return undefined;
+  if (setting === undefined && !OF_BEGUN.has(word) && undoCommand(word) === undefined) {
+    return undefined;
+  }
+  return { said: `${name} is for a session. Say first what the agent should do.` };
 }
 
 async function help(session_id: string, call: CallVerb): Promise<string> {

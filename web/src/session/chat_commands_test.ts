@@ -1,7 +1,7 @@
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertRejects } from "@std/assert";
 import { chatCommands } from "../../../src/features/chat_commands/command_help.ts";
 import type { CallVerb } from "../../../src/features/verb_types.ts";
-import { runTyped } from "./chat_commands.ts";
+import { answerFirst, runTyped } from "./chat_commands.ts";
 
 /** Whether the page asks the daemon what a line is: it is none of the commands that it knows. */
 async function isUnknown(line: string): Promise<boolean> {
@@ -24,4 +24,35 @@ Deno.test("each command of the terminal is known to the page, also with words af
   }
   assertEquals(await isUnknown("/queue"), false);
   assertEquals(await isUnknown("/clear"), true);
+});
+
+Deno.test("where no session has begun, each command is answered or begins one; none is lost", async () => {
+  const now = { model: "a/b", approval: "ask" } as const;
+  const call = () => Promise.resolve({ models: [{ id: "a/b" }, { id: "named" }] });
+  const first = (line: string) => answerFirst(line, now, call as unknown as CallVerb);
+  for (const { name } of chatCommands(true).filter(({ name }) => name.startsWith("/"))) {
+    const answered = await first(name);
+    if (name === "/queue") continue;
+    assertEquals([name, answered === undefined], [name, false]);
+  }
+  const begin = [
+    "/effort high",
+    "/network on",
+    "/add-dir /tmp",
+    "/rename Mine",
+    "/trust no",
+    "/permissions allow run(ls)",
+    "/queue do it",
+    "/of-the-project x",
+    "/etc/hosts is what?",
+  ];
+  for (const line of begin) assertEquals([line, await first(line)], [line, undefined]);
+  assertEquals(await first("/model named"), { said: "model: named", choose: { model: "named" } });
+  assertEquals((await first("/model c/d"))?.choose, { model: "c/d" });
+  assertEquals((await first("/approval auto"))?.choose, { approval: "auto" });
+  await assertRejects(() => first("/model other"), Error, "there is no model other");
+  await assertRejects(() => first("/approval all"), Error, "auto, workspace, ask, read_only");
+  const cost = (await first("/cost"))?.said;
+  assertEquals(cost, "$0.0000 so far: no session has begun here.");
+  assertEquals((await first("/undo"))?.said.startsWith("/undo is for a session."), true);
 });

@@ -1,4 +1,5 @@
 /* What the page begins with stays one file. */
+import { shownTitle } from "../../../src/session/titles.ts";
 import "../main.tsx";
 import { useSignal } from "@preact/signals";
 import { NETWORKS } from "../../../src/protocol/network.ts";
@@ -33,7 +34,7 @@ interface ConfigureProps {
 export function Configure({ store, onClose }: ConfigureProps) {
   const { client, sessions } = useApp();
   const { state } = store;
-  const title = useSignal(state.title);
+  const title = useSignal(shownTitle(state));
   const budget = useSignal(state.budget_usd === undefined ? "" : String(state.budget_usd));
   const pinned = useSignal(state.pinned ?? false);
   const archived = useSignal(state.archived ?? false);
@@ -111,8 +112,8 @@ export function Configure({ store, onClose }: ConfigureProps) {
 }
 
 function settingsOf({ state }: SessionStore): Settings {
-  const { title, network = "default", budget_usd, pinned = false, archived = false } = state;
-  return { title, network, budget_usd, pinned, archived };
+  const { network = "default", budget_usd, pinned = false, archived = false } = state;
+  return { title: shownTitle(state), network, budget_usd, pinned, archived };
 }
 
 function linesOf(added: readonly AddedDirectory[]): string {

@@ -1,3 +1,4 @@
+import { shownTitle } from "../../../src/session/titles.ts";
 import { useSignal } from "@preact/signals";
 import type { RefObject } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
@@ -64,7 +65,7 @@ export default function SessionView({ params: { id } }: { params: RouteParams })
   const toggleLanes = () => lanes.value = !lanes.value;
   return (
     <Page
-      title={store.state.title || "Session"}
+      title={shownTitle(store.state) || "Session"}
       fill
       class="session"
       lead={<Facts store={store} />}

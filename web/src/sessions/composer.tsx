@@ -20,6 +20,8 @@ export function NewSession({ info }: { info: Result<"daemon.info"> | undefined }
   const { client, composing, router, sessions } = app;
   const box = useRef<HTMLTextAreaElement>(null);
   const busy = useSignal(false);
+  /** What the last command had to say. */
+  const said = useSignal("");
   /** How often a directory was asked for. */
   const asked = useSignal(0);
   const { text, model, approval, workdir: chosen } = new_session.value;
@@ -31,17 +33,39 @@ export function NewSession({ info }: { info: Result<"daemon.info"> | undefined }
   useEffect(() => {
     if (composing.value > 0) box.current!.focus();
   }, [composing.value]);
+  /** Answers a command that needs no session. @returns whether it was one */
+  const answer = async (line: string, text: string) => {
+    const { answerFirst } = await app.load(() => import("../session/on_demand.ts"));
+    const call: CallVerb = (name, params) => client.ask(name, params);
+    const now = { model: model ?? info?.default_model ?? "default", approval };
+    const answered = await answerFirst(line, now, call);
+    if (answered === undefined) return false;
+    said.value = visible(answered.said);
+    choose({ ...answered.choose, text: leftAfter(text) });
+    box.current?.focus();
+    return true;
+  };
   const start = async () => {
     const message = text.trim();
     if (message === "" || busy.value) return;
+    said.value = "";
+    const run = personCommand(text);
+    const command = run !== undefined || message.startsWith("/");
+    if (command && run === undefined) {
+      busy.value = true;
+      let answered = true;
+      await app.attempt(async () => {
+        answered = await answer(message, text);
+      });
+      busy.value = false;
+      if (answered) return;
+    }
     if (workdir === undefined) {
       asked.value++;
       return;
     }
     busy.value = true;
     await app.attempt(async () => {
-      const run = personCommand(text);
-      const command = run !== undefined || message.startsWith("/");
       const { session_id } = await client.call("session.start", {
         workdir,
         approval,
@@ -49,9 +73,7 @@ export function NewSession({ info }: { info: Result<"daemon.info"> | undefined }
         ...(!command && { prompt: text }),
       });
       const said = command ? await runFirst(message, run, session_id, app) : "";
-      // What was written meanwhile is for another one.
-      const written = new_session.peek().text;
-      choose({ text: written === text ? "" : written, workdir });
+      choose({ text: leftAfter(text), workdir });
       router.go(`/sessions/${session_id}`, { said });
       sessions.refresh();
     });
@@ -60,6 +82,7 @@ export function NewSession({ info }: { info: Result<"daemon.info"> | undefined }
   return (
     <div class="composer-frame">
       <div class="composer new-session">
+        {said.value !== "" && <pre class="composer-said" role="status" tabIndex={0}>{said}</pre>}
         <label class="visually-hidden" for="new-session">New session</label>
         <textarea
           ref={box}
@@ -123,6 +146,12 @@ export function NewSession({ info }: { info: Result<"daemon.info"> | undefined }
       </div>
     </div>
   );
+}
+
+/** What is written now, without what was sent: what was written meanwhile is for another one. */
+function leftAfter(sent: string): string {
+  const { text } = new_session.peek();
+  return text === sent ? "" : text;
 }
 
 /**

@@ -8,9 +8,14 @@ export type FileChange = z.output<ReturnType<typeof fileChangeSchema>>;
 /** Marks cut changes of a call. */
 export const REST_NOT_SHOWN = "[the rest of the changes is not shown]\n";
 
-/** Whether a question shows all changes of its call. */
+/** Whether all changes of a call are there. */
 export function hasAllChanges(changes: readonly FileChange[]): boolean {
   return !changes.at(-1)?.after.endsWith(REST_NOT_SHOWN);
+}
+
+/** Whether a file stays as it was. */
+export function staysSame({ before, after }: FileChange): boolean {
+  return before === "" && after === "";
 }
 
 /** The changes in a call's arguments. */

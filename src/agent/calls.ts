@@ -471,9 +471,10 @@ async function decideCall(
   // Nobody is asked about a call that cannot succeed.
   const { problem, changes } = await preview() ?? {};
   if (problem !== undefined) return { refusal: problem };
-  const replaces = tool.spec.name === "write_file" && changes?.some((it) => it.before !== undefined || it.replaced)
-    ? "replaces a file that is there"
-    : undefined;
+  const replaces =
+    tool.spec.name === "write_file" && changes?.some((it) => it.before !== undefined || it.replaced)
+      ? "replaces a file that is there"
+      : undefined;
   const held = await tool.held?.(args, session.id);
   const notes = [replaces, risk?.runner, held, must_ask ? `asked because of ${by}` : undefined]
     .filter((it) => it !== undefined).join("; ");

@@ -1,5 +1,5 @@
 /** Converts a session's events to ACP updates. */
-import { changesOf } from "../base/edits/changes.ts";
+import { changesOf, type FileChange, hasAllChanges, staysSame } from "../base/edits/changes.ts";
 import type {
   ContentBlock,
   SessionUpdate,
@@ -95,10 +95,10 @@ export function callGoesOn({ call_id }: Call): SessionUpdate {
 
 export function callEnded(
   call: Call,
-  { ok, output }: Pick<ToolOutcome, "ok" | "output">,
+  { ok, output, changes }: Pick<ToolOutcome, "ok" | "output" | "changes">,
   images: readonly ToolCallContent[] = [],
 ): SessionUpdate {
-  const diff = ok ? diffOf(call) : [];
+  const diff = ok ? diffOf(call, changes) : [];
   return {
     sessionUpdate: "tool_call_update",
     toolCallId: call.call_id,
@@ -114,14 +114,27 @@ export function fileOf({ args, workdir }: Call): string | undefined {
   return typeof path === "string" ? join(workdir, path) : undefined;
 }
 
-/** Returns the changes of a call, if any. */
-export function diffOf(call: Call): ToolCallContent[] {
-  return changesOf(call.tool, call.args).map(({ path, before, after }) => ({
+/**
+ * Returns the changes of a call, if any: of each part of a file that differs, or as the arguments say.
+ *
+ * @param recorded the changes in its result, if it has some
+ */
+export function diffOf(call: Call, recorded?: readonly FileChange[]): ToolCallContent[] {
+  const asked = changesOf(call.tool, call.args);
+  // The whole file, as the question showed it, or all of what is written instead of a part.
+  const whole = call.before !== undefined || recorded === undefined || !hasAllChanges(recorded);
+  const changes = whole ? asked : recorded.filter((it) => !staysSame(it));
+  return changes.map(({ path, before, after }) => ({
     type: "diff",
-    path: join(call.workdir, path),
+    path: join(call.workdir, named(path, asked)),
     oldText: before ?? call.before ?? null,
     newText: after,
   }));
+}
+
+/** The path of a file now: a record says of a moved file also where it was. */
+function named(path: string, asked: readonly FileChange[]): string {
+  return asked.find((it) => path.endsWith(` → ${it.path}`))?.path ?? path;
 }
 
 function locationsOf(call: Call): { path: string }[] {

@@ -149,7 +149,7 @@ export async function recordOutcome(
     outcome = { ok: false, output: `its images could not be kept: ${messageOf(error)}` };
     return [];
   });
-  const { ok, output, truncated = false, exit_code, looks } = outcome;
+  const { ok, output, truncated = false, exit_code, looks, changes } = outcome;
   await session.emit("session.tool_completed", {
     call_id,
     tool,
@@ -159,6 +159,7 @@ export async function recordOutcome(
     truncated,
     exit_code,
     ...(looks && { looks }),
+    ...(ok && changes && { changes }),
     ...(attachments.length > 0 && { attachments }),
   });
   return outcome;
@@ -470,9 +471,10 @@ async function decideCall(
   // Nobody is asked about a call that cannot succeed.
   const { problem, changes } = await preview() ?? {};
   if (problem !== undefined) return { refusal: problem };
-  const replaces = tool.spec.name === "write_file" && changes?.some((it) => it.before !== undefined)
-    ? "replaces a file that is there"
-    : undefined;
+  const replaces =
+    tool.spec.name === "write_file" && changes?.some((it) => it.before !== undefined || it.replaced)
+      ? "replaces a file that is there"
+      : undefined;
   const held = await tool.held?.(args, session.id);
   const notes = [replaces, risk?.runner, held, must_ask ? `asked because of ${by}` : undefined]
     .filter((it) => it !== undefined).join("; ");

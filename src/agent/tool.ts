@@ -79,6 +79,8 @@ export interface ToolOutcome {
   looks?: readonly number[];
   /** Set for a command that ran to its end. */
   exit_code?: number;
+  /** What it has changed in files, for people, where its arguments do not show all. */
+  changes?: readonly FileChange[];
   /** Images and documents for the model: new ones, and those that the session already has. */
   media?: readonly Media[];
   attachments?: readonly Attachment[];

@@ -71,8 +71,9 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
     <A extends object>(op: UnitOp, pathsIn: (args: A) => string[]) =>
     async (args: A, scope: ToolScope): Promise<ToolOutcome> => {
       const { result, change } = await callOnFiles(op, args, pathsIn(args), scope);
-      const { ok, output, media } = result;
-      return { ok, output: change ?? output, ...(media && change === undefined && { media }) };
+      const { ok, output, media, changes } = result;
+      if (change !== undefined) return { ok, output: change };
+      return { ok, output, ...(media && { media }), ...(changes && { changes }) };
     };
   /** Tries what onFiles runs. */
   const trying =
@@ -81,8 +82,7 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
       const dry = { ...args, dry: true } as const;
       const { result, change } = await callOnFiles(op, dry, pathsIn(args), scope);
       if (change !== undefined || !result.ok) return { problem: change ?? result.output };
-      const { shownChanges } = await import("./shown_changes.ts");
-      return { changes: shownChanges(result.changes ?? []) };
+      return { changes: result.changes ?? [] };
     };
   const thePath = ({ path }: { path: string }) => [path];
   const always = () => Promise.resolve(true);

@@ -182,6 +182,11 @@ interface CallEnd {
    * grey), plus 8 for bold, 16 for italic, 32 for underlined and 64 for inverse.
    */
   looks?: readonly number[];
+  /**
+   * Of a call that has changed files: the parts that differ, as they were and as they are, at most 64
+   * kB. Missing where the arguments show all, as of a new file, and in old journals.
+   */
+  changes?: readonly z.output<ReturnType<typeof fileChangeSchema>>[];
 }
 
 /** The fields of each event type. */

@@ -1,24 +1,32 @@
 /** What a call has changed in files, as rows for terminals. */
-import { changesOf, type FileChange } from "../base/edits/changes.ts";
+import type { FileChange } from "../base/edits/changes.ts";
 import { visible } from "../base/visible.ts";
+import { type Call, type CallChanges, changesOfCall } from "./call_changes.ts";
 import { type FileDiff, fileDiffs } from "./diff_rows.ts";
-import type { ToolItem } from "./view_items.ts";
-
-type Call = Pick<ToolItem, "tool" | "args" | "outcome">;
 
 /** Unchanged lines around a change. */
 const CONTEXT = 3;
 /** Longer changes, in characters, are shown cut. */
 const CHANGES_MAX = 64 * 1024;
 
-/** Returns what a call changes; with line numbers once its result names them. */
-export function callChanges({ tool, args, outcome }: Call): FileChange[] {
-  return placed(changesOf(tool, args).map(shortened), outcome?.ok ? outcome.output : "");
+/** Returns what a call changes, each part within a limit. */
+export function callChanges(call: Call): CallChanges {
+  const { changes, recorded } = changesOfCall(call);
+  return { changes: recorded ? changes : changes.map(shortened), recorded };
 }
 
 /** Returns the files that a call changes, with nothing hidden in their lines. */
 export function callDiffs(call: Call): FileDiff[] {
-  return fileDiffs(callChanges(call), { shown: visible, context: CONTEXT, in_turn: true });
+  return diffsOf(callChanges(call), visible);
+}
+
+/** Returns the files of a call's changes. @param shown makes everything in a text visible */
+export function diffsOf(
+  { changes, recorded }: CallChanges,
+  shown: (text: string) => string,
+): FileDiff[] {
+  const rest = "the rest of the changes is not shown";
+  return fileDiffs(changes, { shown, context: CONTEXT, in_turn: !recorded, rest });
 }
 
 function shortened(change: FileChange): FileChange {
@@ -26,12 +34,4 @@ function shortened(change: FileChange): FileChange {
     text.length > CHANGES_MAX ? `${text.slice(0, CHANGES_MAX).toWellFormed()}…\n` : text;
   const { before, after } = change;
   return { ...change, after: cut(after), ...before !== undefined && { before: cut(before) } };
-}
-
-/** Adds the line numbers that the result of edit_file names, in the order of its edits. */
-function placed(changes: FileChange[], output: string): FileChange[] {
-  if (!output.startsWith("edited ")) return changes;
-  const lines = [...output.matchAll(/(?:replaced|;) (?:\d+ times, first )?at line (\d+)/g)];
-  if (lines.length !== changes.length) return changes;
-  return changes.map((change, n) => ({ ...change, line: Number(lines[n][1]) }));
 }

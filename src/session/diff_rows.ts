@@ -1,6 +1,6 @@
 /** The difference that a call makes in files, as rows, for terminals. */
 import { diffLines } from "diff";
-import { type FileChange, REST_NOT_SHOWN } from "../base/edits/changes.ts";
+import { type FileChange, REST_NOT_SHOWN, staysSame } from "../base/edits/changes.ts";
 import { changedWords, type Part } from "../base/edits/words.ts";
 
 /** One line of a file, or a gap between parts. */
@@ -35,6 +35,8 @@ export interface DiffOptions {
   context?: number;
   /** Whether lines are numbered as they were when their part was changed, not as before the call. */
   in_turn?: boolean;
+  /** The last row of a file whose changes were cut; none by default. */
+  rest?: string;
 }
 
 /** How long a difference is looked for, in milliseconds: texts that share little take very long. */
@@ -70,6 +72,8 @@ function fileDiff(path: string, parts: readonly FileChange[], options: DiffOptio
   const [{ before, deleted }] = parts;
   const changed = rows.some(({ mark }) => mark === "+" || mark === "-");
   const kept = options.context === undefined ? rows : withContext(rows, options.context);
+  const cut = options.rest !== undefined && parts.at(-1)!.after.endsWith(REST_NOT_SHOWN);
+  if (cut) kept.push({ mark: "⋮", text: options.rest! });
   return {
     path,
     sum: sumOf(rows, parts),
@@ -145,6 +149,10 @@ function count(rows: readonly DiffRow[], mark: DiffRow["mark"]): number {
 function sumOf(rows: readonly DiffRow[], parts: readonly FileChange[]): string {
   const [added, removed] = [count(rows, "+"), count(rows, "-")];
   if (parts.some(({ deleted }) => deleted)) return "deleted";
+  if (parts.some(({ replaced }) => replaced)) {
+    return `replaces a file that cannot be shown, ${linesText(added)}`;
+  }
+  if (parts.every(staysSame)) return "no change";
   if (parts.every(({ before }) => before === undefined)) return `new file, ${linesText(added)}`;
   return added + removed === 0 ? "only the end of its last line changes" : `+${added} −${removed}`;
 }

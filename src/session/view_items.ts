@@ -1,4 +1,5 @@
 /** Items of a session's view, and their changes. */
+import type { FileChange } from "../base/edits/changes.ts";
 import type { Attachment } from "../protocol/attachments.ts";
 import type { Decision, Delivery, EventData } from "../protocol/events.ts";
 import type { TurnEnd } from "../protocol/note_text.ts";
@@ -83,6 +84,8 @@ export interface ToolOutcome {
   exit_code?: number;
   /** Of a command: characters that are not plain (`base/looks.ts`). */
   looks?: readonly number[];
+  /** What it has changed in files, where its arguments do not show all. Absent after retention. */
+  changes?: readonly FileChange[];
   attachments?: readonly Attachment[];
 }
 

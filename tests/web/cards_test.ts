@@ -78,3 +78,44 @@ Deno.test({
     await app.accessible("a card that cannot be drawn");
   },
 });
+
+const LINES = Array.from({ length: 40 }, (_, n) => `line ${n + 1}\n`).join("");
+
+Deno.test({
+  name: "a file that a call has replaced is a difference in its card, also after a restart",
+  ignore: no_browser,
+  async fn() {
+    const args = { path: "a.txt", content: LINES.replace("line 20\n", "twenty\n") };
+    await using it = await Scenario.begin([
+      { calls: [{ name: "write_file", args }] },
+      { text: "Written." },
+      { calls: [{ name: "write_file", args }] },
+      { text: "Again." },
+    ]);
+    Deno.writeTextFileSync(`${it.workdir}/a.txt`, LINES);
+    await it.turn("go");
+    await it.turn("once more");
+    await using browser = await Browser.launch();
+    for (const loaded of ["first", "after a restart"]) {
+      const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+      for (const [width, height] of [[1440, 900], [390, 844]]) {
+        await app.page.setViewportSize({ width, height });
+        const cards = app.page.getByRole("log").locator(".tool", { hasText: "write_file" });
+        await cards.first().getByRole("group", { name: "Change of a.txt" }).waitFor();
+        const lines = await cards.first().locator(".diff-line").allTextContents();
+        assertEquals(lines, [
+          ...["17 line 17", "18 line 18", "19 line 19"],
+          ...["20−removed:line 20", "20+added:twenty"],
+          ...["21 line 21", "22 line 22", "23 line 23"],
+        ], `${loaded} at ${width}`);
+        assertEquals(await cards.last().locator(".tool-file").innerText(), "a.txt\nno change");
+        assertEquals(await cards.last().locator(".diff").count(), 0);
+        assertEquals(await app.page.evaluate("document.documentElement.scrollWidth"), width);
+      }
+      await app.accessible(`a replaced file, ${loaded}`);
+      app.clean(`a replaced file, ${loaded}`);
+      await app.page.close();
+      await it.restart();
+    }
+  },
+});

@@ -329,3 +329,37 @@ Deno.test({
     }
   },
 });
+
+Deno.test({
+  name: "a difference in a question has the numbers of its lines",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([
+      {
+        calls: [{
+          name: "edit_file",
+          args: { path: "a.txt", old_text: "line 20\n", new_text: "" },
+        }],
+      },
+      { text: "Done." },
+    ], { start: { approval: "ask" } });
+    Deno.writeTextFileSync(join(it.workdir, "a.txt"), LINES);
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    await it.send("go");
+    const lines = app.page.locator(".approval-text .diff-line");
+    await lines.first().waitFor();
+    for (const [width, height] of SIZES) {
+      await app.page.setViewportSize({ width, height });
+      const numbers = lines.locator(".diff-number");
+      assertEquals(await numbers.allInnerTexts(), ["18", "19", "20", "21", "21", "22", "23"]);
+      const cut = await numbers.evaluateAll((all) =>
+        all.filter((it) => it.scrollWidth > it.clientWidth).length
+      );
+      assertEquals(cut, 0, `numbers at ${width}`);
+      assertEquals(await app.page.evaluate("document.documentElement.scrollWidth"), width);
+    }
+    await app.accessible("a difference with numbers");
+    app.clean("a difference with numbers");
+  },
+});

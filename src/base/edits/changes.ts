@@ -8,9 +8,14 @@ export type FileChange = z.output<ReturnType<typeof fileChangeSchema>>;
 /** Marks cut changes of a call. */
 export const REST_NOT_SHOWN = "[the rest of the changes is not shown]\n";
 
-/** Whether a question shows all changes of its call. */
+/** Whether all changes of a call are there. */
 export function hasAllChanges(changes: readonly FileChange[]): boolean {
   return !changes.at(-1)?.after.endsWith(REST_NOT_SHOWN);
+}
+
+/** Whether a file stays as it was. */
+export function staysSame({ before, after }: FileChange): boolean {
+  return before === "" && after === "";
 }
 
 /** The changes in a call's arguments. */
@@ -29,7 +34,8 @@ export function changesOf(tool: string, args: unknown): FileChange[] {
   return all.flatMap((edit) => {
     const { old_text, new_text } = (edit ?? {}) as Record<string, unknown>;
     if (typeof old_text !== "string" || typeof new_text !== "string") return [];
-    return [{ path, before: old_text, after: new_text }];
+    // An empty text creates the file.
+    return [{ path, before: old_text === "" ? undefined : old_text, after: new_text }];
   });
 }
 
@@ -54,6 +60,7 @@ function patchChanges(patch: string): FileChange[] {
     const lines = patch.slice(index + header.length, files[n + 1]?.index).split("\n");
     const text = (...signs: string[]) =>
       lines.filter((line) => signs.includes(line[0])).map((line) => line.slice(1)).join("\n");
-    return { path: to ?? from, before: text(" ", "-"), after: text(" ", "+") };
+    const before = verb === "Add" ? undefined : text(" ", "-");
+    return { path: to ?? from, before, after: text(" ", "+") };
   });
 }

@@ -1,5 +1,6 @@
 /** Lines of differences as rows of the screen: numbers, signs, and the words that changed. */
-import { type DiffLine, fileDiffs, numbered, type NumberedRow } from "../../session/diff_rows.ts";
+import { diffsOf } from "../../session/call_diffs.ts";
+import { type DiffLine, numbered, type NumberedRow } from "../../session/diff_rows.ts";
 import type { Entry } from "./model.ts";
 import {
   beside,
@@ -24,15 +25,15 @@ export interface DiffLayout {
 
 /** A narrower screen has no line numbers. */
 const NUMBERS_COLS = 40;
-/** Unchanged lines around the changes of a call. */
-const CONTEXT = 3;
 /** Longer lines have no colours. */
 const COLOURED_MAX = 400;
 
 /** The changes of a call: each file with its name, then its lines. A list for each line. */
-export function changeRows({ changes = [] }: Entry, options: DiffLayout): Line[][] {
-  const shown = { shown: clean, context: CONTEXT, in_turn: true };
-  return fileDiffs(changes, shown).flatMap(({ path, sum, rows }) => [
+export function changeRows(
+  { changes = [], recorded = false }: Entry,
+  options: DiffLayout,
+): Line[][] {
+  return diffsOf({ changes, recorded }, clean).flatMap(({ path, sum, rows }) => [
     wrapLine([{ text: cleanLine(path), style: "bold" }, ...sumSpans(sum)], options.cols),
     ...numbered(rows).map((row) => diffRows({ ...row, path }, options)),
   ]);

@@ -43,6 +43,8 @@ export interface Entry {
   edit_lines?: number;
   /** Of a call: what those lines show. */
   changes?: readonly FileChange[];
+  /** Of a call: whether its result has recorded the changes. */
+  recorded?: boolean;
   /** Of a call: whether a question about it waits, which shows its changes. */
   asked?: boolean;
   /** Of output: runs that are not plain (`base/looks.ts`), for each line that has some. */

@@ -1,5 +1,6 @@
 /** The transcript of the model: the visible items as entries. */
 import { changeLines } from "../../base/edits/change_lines.ts";
+import type { FileChange } from "../../base/edits/changes.ts";
 import { callLine } from "../../base/call_line.ts";
 import { withNames } from "../../models/toolbelt.ts";
 import { type Attachment, messageLines } from "../../protocol/attachments.ts";
@@ -9,11 +10,12 @@ import {
   type Change,
   type Item,
   type NoteItem,
+  type ToolItem,
   type ToolOutcome,
   type UserItem,
   View,
 } from "../../session/view.ts";
-import { callChanges } from "../../session/call_diffs.ts";
+import { callChanges, diffsOf } from "../../session/call_diffs.ts";
 import { ViewList } from "../../session/view_list.ts";
 import { settledText, thoughtText } from "../../session/view_text.ts";
 import { doingOf } from "./call_words.ts";
@@ -94,17 +96,13 @@ export class Transcript {
         this.#grow(item, item.text);
         break;
       case "tool": {
-        const edit = limited(clean(changeLines(callChanges(item)).join("\n")), OUTPUT_MAX);
-        const title = cleanLine(callLine(item.tool, item.args));
-        const text = edit === "" ? title : `${title}\n${edit}`;
-        const { call_id } = item;
-        const entry = addEntry(model, "call", text, {
+        const { call_id, tool, args } = item;
+        const entry = addEntry(model, "call", cleanLine(callLine(tool, args)), {
           call_id,
-          tool: item.tool,
-          doing: doingOf(item.tool, item.args),
+          tool,
+          doing: doingOf(tool, args),
         });
-        entry.edit_lines = entry.lines.length - 1;
-        entry.changes = callChanges(item);
+        setChanges(entry, item);
         this.#entries.set(item, entry);
         this.#change(item);
         break;
@@ -146,8 +144,8 @@ export class Transcript {
         break;
       }
       case "tool":
+        if (entry.edit_lines! > 0) setChanges(entry, item);
         showOutcome(entry, item.outcome);
-        if (entry.edit_lines! > 0) entry.changes = callChanges(item);
         break;
       case "note":
         setLines(entry, this.#noteText(item).split("\n"));
@@ -206,6 +204,24 @@ function setWaits(entry: Entry, { waits, delivery }: UserItem): void {
   entry.waits = waits;
   entry.delivery = delivery;
   entry.epoch++;
+}
+
+/** Shows what a call changes in files: as its arguments say, then as its result records it. */
+function setChanges(entry: Entry, item: ToolItem): void {
+  const { changes, recorded } = callChanges(item);
+  const lines = recorded ? recordedLines(changes) : changeLines(changes);
+  const text = limited(clean(lines.join("\n")), OUTPUT_MAX);
+  const shown = text === "" ? [] : text.split("\n");
+  const output = entry.lines.slice(1 + (entry.edit_lines ?? 0));
+  setLines(entry, [entry.lines[0], ...shown, ...output]);
+  Object.assign(entry, { changes, recorded, edit_lines: shown.length });
+}
+
+function recordedLines(changes: readonly FileChange[]): string[] {
+  return diffsOf({ changes, recorded: true }, clean).flatMap(({ path, sum, rows }) => [
+    `${path}: ${sum}`,
+    ...rows.map(({ mark, text }) => `${mark} ${text}`),
+  ]);
 }
 
 /** Shows a call's result, or that it runs: one that was cut off continues with its turn. */

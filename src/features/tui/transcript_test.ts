@@ -178,6 +178,23 @@ Deno.test("a call shows what it changes in files, then what it gave; one that go
   assertEquals(call(), [`call: edit_file a.txt\n${edit}\nedited`, true, 3]);
 });
 
+Deno.test("a call that replaced a file shows what differs once its result has it", () => {
+  const args = { path: "a.txt", content: "1\ntwo\n" };
+  const model = fold(emptyModel(ID), [["session.tool_started", {
+    ...CALL,
+    tool: "write_file",
+    args,
+  }]]);
+  assertEquals(shown(model), ["call: write_file a.txt\n+ 1\n+ two"]);
+  const changes = [{ path: "a.txt", before: "1\n2\n", after: "1\ntwo\n", line: 8 }];
+  const result = { call_id: "c", tool: "write_file", ok: true, output: "replaced", changes };
+  fold(model, [["session.tool_completed", result]]);
+  assertEquals(shown(model), [
+    "call: write_file a.txt\na.txt: +1 −1\n  1\n- 2\n+ two\nreplaced",
+  ]);
+  assertEquals([model.entries[0].recorded, model.entries[0].edit_lines], [true, 4]);
+});
+
 Deno.test("a call that is tried again has one note, and a question without a call its outcome", () => {
   const note = (text: string): [string, unknown] => [
     "lane.note",

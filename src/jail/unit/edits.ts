@@ -3,6 +3,7 @@ import { type DecodedText, decodeText, withLineEndsOf } from "../../base/edits/e
 import { patchedText } from "../../base/edits/apply_patch.ts";
 import { type Edit, EditProblem } from "../../base/edits/edit.ts";
 import type { FileChange } from "../../base/edits/changes.ts";
+import { recordedChanges, shownChanges } from "../../base/edits/shown_changes.ts";
 import { type Applied, editText } from "../../base/edits/edit_text.ts";
 import { parsePatch, type PatchStep, pathsOf } from "../../base/edits/patch.ts";
 import type { FileStat } from "../../os/openat2.ts";
@@ -50,11 +51,14 @@ export function writeFile(context: OpContext, args: UnitArgs): OpOutcome {
   const data = now === undefined
     ? new TextEncoder().encode(text)
     : attempt(path, () => now.encode(text), TO_UTF8);
-  if (args.flag("dry")) return tried(context, [{ path, text, data, before: now }]);
+  const replaced = before !== undefined && now === undefined;
+  const writes = [{ path, text, data, before: now, ...replaced && { replaced } }];
+  if (args.flag("dry")) return tried(context, writes);
   const done = fs.write(path, data, { check: byItsName(context, path) });
   return {
     output: `${done} ${path} (${data.length} bytes${keptOf(now, content)})`,
     files: [seenAs(fs, path, text)],
+    ...changed(writes),
   };
 }
 
@@ -104,9 +108,14 @@ export function editFile(context: OpContext, args: UnitArgs): OpOutcome {
     text = done.text;
   }
   const data = attempt(path, () => file.encode(text));
-  if (args.flag("dry")) return tried(context, [{ path, text, data, before: file }]);
+  const writes = [{ path, text, data, before: file }];
+  if (args.flag("dry")) return tried(context, writes);
   fs.write(path, data, { check: byItsName(context, path) });
-  return { output: edited(path, applied), files: [seenAs(fs, path, text)] };
+  return {
+    output: edited(path, applied),
+    files: [seenAs(fs, path, text)],
+    ...changed(writes),
+  };
 }
 
 /**
@@ -131,6 +140,7 @@ export function applyPatch(context: OpContext, args: UnitArgs): OpOutcome {
   return {
     output: steps.map(doneLine).join("\n"),
     files: writes.map(({ path, text }) => seenAs(fs, path, text)),
+    ...changed(writes, removals),
   };
 }
 
@@ -144,8 +154,10 @@ interface Write {
   path: string;
   text: string;
   data: Uint8Array<ArrayBuffer>;
-  /** `undefined` for a new file. */
+  /** `undefined` for a new file, and for one whose text is not known. */
   before?: OpenText;
+  /** Whether it takes the place of a file whose text is not known. */
+  replaced?: true;
   /** The file that moves here, and its text. */
   moved?: { from: string; text: string };
   /** Of a file that moves. */
@@ -171,11 +183,28 @@ function tried(
   ];
   for (const { path } of writes) fs.mayChange(path, { check: byItsName(context, path) });
   for (const path of removed) fs.mayChange(path, { check: byItsName(context, path), link: true });
-  const changes: FileChange[] = [
-    ...writes.map(({ path, text, before, moved }): FileChange => ({
+  return { output: "", changes: shownChanges(changesBy(writes, removals)) };
+}
+
+/** Returns what a call has changed, where its arguments do not show all of it. */
+function changed(
+  writes: readonly Omit<Write, "mode">[],
+  removals: readonly Removal[] = [],
+): Pick<OpOutcome, "changes"> {
+  const changes = recordedChanges(changesBy(writes, removals));
+  return changes === undefined ? {} : { changes };
+}
+
+function changesBy(
+  writes: readonly Omit<Write, "mode">[],
+  removals: readonly Removal[],
+): FileChange[] {
+  return [
+    ...writes.map(({ path, text, before, moved, replaced }): FileChange => ({
       path: moved === undefined ? path : `${moved.from} → ${path}`,
       before: before?.text ?? moved?.text,
       after: text,
+      ...replaced && { replaced },
     })),
     ...removals.map(({ path, removed }): FileChange => ({
       path,
@@ -184,7 +213,6 @@ function tried(
       deleted: true,
     })),
   ];
-  return { output: "", changes };
 }
 
 function prepared(

@@ -33,7 +33,7 @@ export interface UnitResult {
   media?: readonly Media[];
   /** Why nothing was written. */
   changed?: FileChanged;
-  /** What a dry call would change. */
+  /** What a call has changed, or a dry one would change, within the limit for people. */
   changes?: FileChange[];
 }
 

@@ -122,9 +122,11 @@ export const fileChangeSchema = () =>
     path: z.string().describe("As the call names it"),
     before: z.string().optional()
       .describe("Absent where the file is new, or what it was is not known"),
-    after: z.string(),
+    after: z.string().describe("Empty, as `before` is, where the file stays as it was"),
     line: z.int().optional()
       .describe("Number of the first line of `before` in the file, where it is a part of it"),
+    replaced: z.literal(true).optional()
+      .describe("Present where the call replaces a file that is too large or not text"),
     deleted: z.literal(true).optional().describe("Present where the call deletes the file"),
   });
 

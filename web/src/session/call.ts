@@ -1,6 +1,7 @@
 /** What a tool call is about, and what it changes. */
-import { changesOf, type FileChange as NamedPart } from "../../../src/base/edits/changes.ts";
+import { type FileChange as Part, staysSame } from "../../../src/base/edits/changes.ts";
 import { languageOfPath } from "../../../src/base/highlight/languages.ts";
+import { type Call, changesOfCall } from "../../../src/session/call_changes.ts";
 
 /** One line for a call: to what it is done. */
 export function callSubject(args: unknown): string {
@@ -19,20 +20,30 @@ export interface FileChange {
 }
 
 /** The change of one file, by its name. */
-export interface NamedChange extends FileChange {
+export interface NamedChange {
   path: string;
-  deleted: boolean;
+  parts: readonly Part[];
+  /** What becomes of the file, unless it is only changed. */
+  note?: string;
+  /** Whether lines are numbered as they were when their part was changed, not as before the call. */
+  in_turn: boolean;
 }
 
-/** The changes that a call asks for, one for each file; none when it changes no file. */
-export function fileChanges(tool: string, args: unknown): NamedChange[] {
-  const by_path = Map.groupBy(changesOf(tool, args), ({ path }) => path);
-  return [...by_path].map(([path, parts]) => ({
+/** The changes of a call, one for each file; none when it changes no file. */
+export function fileChanges(call: Call): NamedChange[] {
+  const { changes, recorded } = changesOfCall(call);
+  return [...Map.groupBy(changes, ({ path }) => path)].map(([path, parts]) => ({
     path,
-    before: parts.map(({ before }) => before ?? "").join("\n"),
-    after: parts.map(({ after }) => after).join("\n"),
-    deleted: parts.some(({ deleted }: NamedPart) => deleted === true),
+    parts,
+    note: noteOf(parts),
+    in_turn: !recorded,
   }));
+}
+
+function noteOf(parts: readonly Part[]): string | undefined {
+  if (parts.some(({ deleted }) => deleted)) return "deleted";
+  if (parts.some(({ replaced }) => replaced)) return "replaces a file that cannot be shown";
+  return parts.every(staysSame) ? "no change" : undefined;
 }
 
 /** The language of what a call gives, where that is a file as it is. */

@@ -5,10 +5,10 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import { exact, exactLine } from "../../../src/base/visible.ts";
 import { Coloured, useTokens } from "../highlight/code.tsx";
 import { languageOfPath } from "../../../src/base/highlight/languages.ts";
-import { linesOf, type Token } from "../../../src/base/highlight/tokens.ts";
-import type { FileChange } from "./call.ts";
+import { linesOf as lineTokens, type Token } from "../../../src/base/highlight/tokens.ts";
+import type { NamedChange } from "./call.ts";
 import { Button } from "../ui/button.tsx";
-import { type AskedDiffProps, askedFiles } from "./asked_changes.ts";
+import { type AskedDiffProps, askedFiles, linesOf } from "./asked_changes.ts";
 import { type DiffLine, diffOf, LINES_MAX } from "./diff.ts";
 import { changeOnDisk, type FileNow } from "./on_disk.ts";
 import { Args } from "./question.tsx";
@@ -16,14 +16,10 @@ import { Args } from "./question.tsx";
 const SIGNS: Record<DiffLine["kind"], string> = { insert: "+", delete: "−", same: " ", gap: "⋯" };
 const SAID: Partial<Record<DiffLine["kind"], string>> = { insert: "added", delete: "removed" };
 
-interface DiffViewProps extends FileChange {
-  path: string;
-}
-
-/** The change of the file at `path`, line by line. It is loaded when there is one to show. */
-export function DiffView({ before, after, path }: DiffViewProps) {
-  const all = useMemo(() => diffOf(before, after), [before, after]);
-  return <Lines all={all} path={path} />;
+/** The change of a file, line by line. It is loaded when there is one to show. */
+export function DiffView({ parts, in_turn, path }: Omit<NamedChange, "note">) {
+  const lines = useMemo(() => linesOf(parts, undefined, in_turn), [parts, in_turn]);
+  return lines.length === 0 || parts[0].deleted ? null : <Lines all={lines} path={path} />;
 }
 
 interface LinesProps {
@@ -40,10 +36,17 @@ function Lines({ all, path, onWhole }: LinesProps) {
     if (lines.length === all.length) onWhole?.();
   }, [lines, all]);
   const coloured = useColoured(lines, languageOfPath(path));
+  const numbered = all.some(({ number }) => number !== undefined);
   return (
-    <div class="diff" role="group" aria-label={`Change of ${path}`} tabIndex={0}>
-      {lines.map(({ kind, text }, n) => (
+    <div
+      class={numbered ? "diff numbered" : "diff"}
+      role="group"
+      aria-label={`Change of ${path}`}
+      tabIndex={0}
+    >
+      {lines.map(({ kind, text, number }, n) => (
         <div key={n} class={`diff-line ${kind}`}>
+          {numbered && <span class="diff-number" aria-hidden="true">{number}</span>}
           <span class="diff-sign" aria-hidden="true">{SIGNS[kind]}</span>
           {SAID[kind] && <span class="visually-hidden">{SAID[kind]}:</span>}
           <code>
@@ -132,7 +135,10 @@ export function DiskDiff({ tool, args, file, onWhole }: DiskDiffProps) {
     unknown
   >;
   const change = useMemo(() => changeOnDisk(tool, args, file)!, [args, file]);
-  const lines = useMemo(() => diffOf(exact(change.before), exact(change.after)), [change]);
+  const lines = useMemo(
+    () => diffOf(exact(change.before), exact(change.after), change.whole ? [1, 1] : undefined),
+    [change],
+  );
   const name = exactLine(String(path));
   return (
     <>
@@ -156,8 +162,8 @@ function useColoured(
   const after = useTokens(is, language);
   return useMemo(() => {
     if (before === undefined || after === undefined) return undefined;
-    const old_lines = linesOf(before).values();
-    const new_lines = linesOf(after).values();
+    const old_lines = lineTokens(before).values();
+    const new_lines = lineTokens(after).values();
     return lines.map(({ kind }) => {
       if (kind === "gap") return undefined;
       const old_line = kind === "insert" ? undefined : old_lines.next().value;

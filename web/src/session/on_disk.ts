@@ -1,6 +1,7 @@
 /** What a call makes of a file as it is now. */
+import { changesOf } from "../../../src/base/edits/changes.ts";
 import type { Result } from "../rpc/api.ts";
-import { type FileChange, fileChanges } from "./call.ts";
+import type { FileChange } from "./call.ts";
 
 export type FileNow = Result<"approvals.files">["files"][number];
 
@@ -27,9 +28,12 @@ export function changeOnDisk(
   args: unknown,
   { state, content = "", reason }: Pick<FileNow, "state" | "content" | "reason">,
 ): DiskChange | undefined {
-  const [found] = fileChanges(tool, args);
-  if (found === undefined) return undefined;
-  const asked = { before: found.before, after: found.after };
+  const parts = changesOf(tool, args);
+  if (parts.length === 0) return undefined;
+  const asked = {
+    before: parts.map(({ before }) => before ?? "").join("\n"),
+    after: parts.map(({ after }) => after).join("\n"),
+  };
   if (state === "unreadable") {
     return { ...asked, note: `Not compared with the file as it is now: ${reason}`, whole: false };
   }

@@ -1,5 +1,5 @@
 import { Fragment } from "preact";
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { partsByRuns } from "../../../src/base/looks.ts";
 import type { Token } from "../../../src/base/highlight/tokens.ts";
 import { Code, Coloured } from "../highlight/code.tsx";
@@ -65,7 +65,7 @@ export function ToolCard({ item, store }: ToolCardProps) {
       {beside && !open && !tail && <LiveResult item={item} />}
       {open && (
         <div class="tool-body">
-          <Arguments tool={tool} args={args} />
+          <Arguments call={item} />
           {item.background && <LiveTail item={item} store={store} />}
           <Output
             tool={tool}
@@ -96,8 +96,9 @@ function statusOf(item: ToolItem): string {
 }
 
 /** Changes are shown file by file, a command as it was written, anything else as JSON. */
-export function Arguments({ tool, args }: { tool: string; args: unknown }) {
-  const changes = fileChanges(tool, args);
+export function Arguments({ call }: { call: Pick<ToolItem, "tool" | "args" | "outcome"> }) {
+  const { tool, args, outcome } = call;
+  const changes = useMemo(() => fileChanges(call), [tool, args, outcome]);
   if (changes.length > 0) return <Changes changes={changes} args={args} />;
   const { command } = (args ?? {}) as { command?: unknown };
   if (typeof command === "string") return <pre class="tool-command"><code>{command}</code></pre>;
@@ -119,14 +120,14 @@ function Changes({ changes, args }: { changes: NamedChange[]; args: unknown }) {
   if (failure !== undefined) return <Json args={args} />;
   return (
     <div ref={files}>
-      {changes.map(({ path, before, after, deleted }) => (
+      {changes.map(({ path, parts, note, in_turn }) => (
         <Fragment key={path}>
           <p class="tool-file">
             <Icon name="file" />
             <Path path={path} />
-            {deleted && <span>deleted</span>}
+            {note && <span>{note}</span>}
           </p>
-          {!deleted && DiffView && <DiffView before={before} after={after} path={path} />}
+          {DiffView && <DiffView parts={parts} in_turn={in_turn} path={path} />}
         </Fragment>
       ))}
     </div>

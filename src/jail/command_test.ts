@@ -135,6 +135,13 @@ each("a command may clean up on SIGTERM", async ({ run }) => {
   assertEquals([result.timed_out, result.output], [true, "ready\ncleaned up\n"]);
 });
 
+each("a command gets SIGTERM once: many programs give up at once at the second", async ({ run }) => {
+  const command = "mkfifo f; exec 3<>f; trap 'echo asked' TERM; (trap 'echo asked below' TERM; " +
+    "echo ready; while :; do read -r _ <&3; done) & while :; do wait; done";
+  const result = await run(command, { ...outOfTime(), term_grace_ms: SHORT_GRACE_MS });
+  assertEquals(result.output.split("\n").sort(), ["", "asked", "asked below", "ready"]);
+});
+
 each("a stopped command gets seconds to clean up", async ({ run, workdir }) => {
   const stop = new AbortController();
   const command = "trap 'sleep 2; echo done >cleaned; exit 0' TERM; echo ready; sleep 60 & wait";

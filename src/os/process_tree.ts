@@ -81,6 +81,16 @@ end_below() (
 `;
 const LIST = `${FUNCTIONS}below "$1"`;
 const END = `${FUNCTIONS}end "$@"`;
+/** Asks those that left a group: the rest of it has been asked, and may take a second time as "at once". */
+const ASK = `${FUNCTIONS}
+group=$1
+shift
+for each in "$@"; do
+  stat=
+  read -r stat <"/proc/\${each%:*}/stat" || continue
+  set -- \${stat##*) }
+  [ "$3" = "$group" ] || end TERM "$each"
+done`;
 /** Waits for the end of its input, when its starter ends. */
 const GUARD = `${FUNCTIONS}
 read -r nothing
@@ -215,7 +225,7 @@ export function groupTree(pid: number): () => void {
 export async function killTree(pid: number, descendants: Descendants): Promise<void> {
   if (!POSIX && killJob(pid)) return;
   signalGroup(pid, "SIGKILL");
-  await signalAll(descendants, "KILL");
+  if (descendants.length > 0) await startShell(END, ["KILL", ...descendants]).status;
 }
 
 /**
@@ -228,15 +238,10 @@ export async function endBelow(pid: number): Promise<void> {
   await startShell(script, [String(pid)]).status;
 }
 
-/** Sends SIGTERM to the process group of `pid`, and to the `descendants` that left it. */
+/** Sends SIGTERM once to the process group of `pid`, and to those `descendants` that left it. */
 export async function askTree(pid: number, descendants: Descendants): Promise<void> {
   signalGroup(pid, "SIGTERM");
-  await signalAll(descendants, "TERM");
-}
-
-async function signalAll(descendants: Descendants, signal: "KILL" | "TERM"): Promise<void> {
-  if (descendants.length === 0) return;
-  await startShell(END, [signal, ...descendants]).status;
+  if (descendants.length > 0) await startShell(ASK, [String(pid), ...descendants]).status;
 }
 
 /** Signals the process group of `pid`; ignores a missing one. */

@@ -23,6 +23,14 @@ function setSurroundings(): void {
   Deno.env.set("GIT_CONFIG_NOSYSTEM", "1");
 }
 
+/**
+ * The variables of this process with a home that has no settings: commands without a sandbox see the
+ * home of whoever runs the tests, and git reads `~/.gitconfig` there.
+ */
+export function withoutHome(): Record<string, string> {
+  return { ...Deno.env.toObject(), HOME: "/dev/null" };
+}
+
 /** Where Deno keeps modules without DENO_DIR. */
 function cacheDirectory(): string | undefined {
   const home = Deno.env.get("HOME");

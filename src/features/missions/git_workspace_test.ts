@@ -3,6 +3,7 @@ import { join } from "@std/path";
 import { granted } from "../../../tests/support/permissions.ts";
 import { gitInstalled, Repository } from "../../../tests/support/repository.ts";
 import { MemoryLog } from "../../../tests/support/sessions.ts";
+import { withoutHome } from "../../../tests/support/surroundings.ts";
 import { detectSandbox } from "../../jail/sandbox.ts";
 import { GitWorkspace, missionBranch } from "./git_workspace.ts";
 
@@ -25,7 +26,7 @@ function test(name: string, run: (bench: Bench) => Promise<void>): void {
     ignore,
     async fn() {
       using repo = new Repository({ "f.txt": "one\n" });
-      using sandbox = await detectSandbox("auto");
+      using sandbox = await detectSandbox("auto", withoutHome());
       const branch = await missionBranch(repo.root, ID, sandbox, signal);
       assertEquals(branch, { name: BRANCH, base: repo.git("rev-parse", "HEAD") });
       const { base } = branch!;
@@ -170,7 +171,7 @@ Deno.test({
   ignore,
   async fn() {
     using repo = new Repository();
-    using sandbox = await detectSandbox("auto");
+    using sandbox = await detectSandbox("auto", withoutHome());
     const below = join(repo.root, "below");
     const empty = join(repo.root, "empty");
     for (const path of [below, empty]) Deno.mkdirSync(path);

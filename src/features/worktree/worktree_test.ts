@@ -9,6 +9,7 @@ import { join } from "@std/path";
 import { landlock_abi } from "../../../tests/support/landlock.ts";
 import { granted } from "../../../tests/support/permissions.ts";
 import { gitInstalled, Repository } from "../../../tests/support/repository.ts";
+import { withoutHome } from "../../../tests/support/surroundings.ts";
 import { detectSandbox, type Sandbox } from "../../jail/sandbox.ts";
 import { SvcError } from "../../protocol/errors.ts";
 import {
@@ -23,8 +24,8 @@ import {
 
 const runs = granted("run", "read", "write", "env", "sys") && gitInstalled();
 const sandboxes: Record<string, Sandbox | undefined> = {
-  none: runs ? await detectSandbox("none") : undefined,
-  bubblewrap: runs ? await detectSandbox("auto") : undefined,
+  none: runs ? await detectSandbox("none", withoutHome()) : undefined,
+  bubblewrap: runs ? await detectSandbox("auto", withoutHome()) : undefined,
   landlock: runs && landlock_abi > 0 ? await detectSandbox("landlock") : undefined,
 };
 

@@ -135,7 +135,7 @@ each("a command may clean up on SIGTERM", async ({ run }) => {
   assertEquals([result.timed_out, result.output], [true, "ready\ncleaned up\n"]);
 });
 
-each("a command gets SIGTERM once: many programs give up at once at the second", async ({ run }) => {
+each("a command gets SIGTERM once: programs may give up at the second", async ({ run }) => {
   const command = "mkfifo f; exec 3<>f; trap 'echo asked' TERM; (trap 'echo asked below' TERM; " +
     "echo ready; while :; do read -r _ <&3; done) & while :; do wait; done";
   const result = await run(command, { ...outOfTime(), term_grace_ms: SHORT_GRACE_MS });
@@ -225,10 +225,10 @@ each("a command ended by a signal says which", async ({ run }) => {
 });
 
 each("a flood is cut in the middle", async ({ run }) => {
-  const result = await run("echo first; yes | head -c 300000000; echo last");
+  const result = await run("echo first; yes | head -c 100000000; echo last");
   assert(result.truncated);
   assertMatch(result.output, /^first\ny\n/);
-  assertMatch(result.output, /\n\[… 299,967,\d{3} bytes left out …\]\n/);
+  assertMatch(result.output, /\n\[… 99,967,\d{3} bytes left out …\]\n/);
   assertMatch(result.output, /y\nlast\n$/);
   assertLess(result.output.length, 40_000);
 });
@@ -238,7 +238,7 @@ each("a flood is passed on in moderation, and leaves others their turn", async (
   let turns = 0;
   const ticking = setInterval(() => turns++, 0);
   const began = performance.now();
-  await run("yes | head -c 300000000", { onOutput: (text) => calls.push(text.length) });
+  await run("yes | head -c 100000000", { onOutput: (text) => calls.push(text.length) });
   const lasted = performance.now() - began;
   clearInterval(ticking);
   for (const length of calls) assertLessOrEqual(length, 16 * 1024);

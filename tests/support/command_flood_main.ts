@@ -1,11 +1,11 @@
 /** Runs many commands that flood their output, and prints what they leave of descriptors and bytes. */
 import { runCommand } from "../../src/jail/command.ts";
-import { detectSandbox } from "../../src/jail/sandbox.ts";
+import { detectSandbox, type ShellSandbox } from "../../src/jail/sandbox.ts";
 
 const ROUNDS = 20;
 const AT_ONCE = 4;
 
-const sandbox = await detectSandbox(Deno.args[0] === "none" ? "none" : "auto");
+const sandbox = await detectSandbox(Deno.args[0] as ShellSandbox);
 const workdir = await Deno.realPath(await Deno.makeTempDir({ prefix: "command" }));
 const { signal } = new AbortController();
 
@@ -31,7 +31,7 @@ function countDescriptors(): number {
 await flood();
 const before = { descriptors: countDescriptors(), rss: Deno.memoryUsage().rss };
 for (let round = 0; round < ROUNDS; round++) await flood();
-await run(300_000_000);
+await run(100_000_000);
 console.log(JSON.stringify({
   descriptors: countDescriptors() - before.descriptors,
   rss: Deno.memoryUsage().rss - before.rss,

@@ -37,7 +37,7 @@ export class TmuxTerminal implements AsyncDisposable {
   /** Opens one with the place's environment. */
   static async open(place: Place, options: TerminalOptions = {}): Promise<TmuxTerminal> {
     const { cols = 80, rows = 24, env = {} } = options;
-    const terminal = new TmuxTerminal(join(place.dir, `tmux-${crypto.randomUUID()}`));
+    const terminal = new TmuxTerminal(join(place.dir, `tmux-${crypto.randomUUID().slice(0, 8)}`));
     const vars = Object.entries({ ...place.env, LANG: "C.UTF-8", PS1: "$ ", ...env })
       .flatMap(([name, value]) => ["-e", `${name}=${value}`]);
     await terminal.#tmux(

@@ -116,7 +116,7 @@ const EVENTS: { [T in EventType]: Case<T> } = {
   "turn.continued": { data: { turn_id: "t", after: "asked" }, says: /the turn goes on/i },
   "turn.parked": {
     data: { turn_id: "t", until: "2026-11-28T15:00:00Z", reason: "work answered 429: quota" },
-    says: /parked until .*:00, then the turn goes on by itself: work answered 429: quota/i,
+    says: /parked until .*\d:\d\d, then the turn goes on by itself: work answered 429: quota/i,
   },
   "session.delta": { data: { turn_id: "t", text: "Here it is." }, says: /Here it is\./ },
   "session.reasoning": {

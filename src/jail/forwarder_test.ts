@@ -25,8 +25,8 @@ async function withEcho(
   body: (run: (command: string) => Promise<[number | null, string]>) => Promise<void>,
   serve = (conn: Deno.Conn): unknown => conn.readable.pipeTo(conn.writable).catch(() => {}),
 ) {
-  const directory = Deno.makeTempDirSync();
-  const workdir = Deno.makeTempDirSync();
+  const directory = Deno.realPathSync(Deno.makeTempDirSync());
+  const workdir = Deno.realPathSync(Deno.makeTempDirSync());
   const path = `${directory}/echo`;
   const listener = Deno.listen({ transport: "unix", path });
   const serving = (async () => {
@@ -122,8 +122,8 @@ Deno.test(
 Deno.test(
   { name: "without a proxy there, its clients are told so, and the command runs", ignore },
   async () => {
-    const workdir = Deno.makeTempDirSync();
-    const path = `${Deno.makeTempDirSync()}/gone`;
+    const workdir = Deno.realPathSync(Deno.makeTempDirSync());
+    const path = `${Deno.realPathSync(Deno.makeTempDirSync())}/gone`;
     Deno.listen({ transport: "unix", path }).close();
     Deno.writeTextFileSync(path, "");
     const { output } = await runCommand({
@@ -140,7 +140,7 @@ Deno.test(
 Deno.test({ name: "where it cannot begin, it says so", ignore }, async () => {
   using taken = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const { port } = taken.addr;
-  const directory = Deno.makeTempDirSync();
+  const directory = Deno.realPathSync(Deno.makeTempDirSync());
   const program = `${directory}/program`;
   Deno.writeFileSync(program, forwarder(Deno.build.arch, { port })!, { mode: 0o755 });
   const { code, stdout, stderr } = await new Deno.Command(program, {

@@ -387,7 +387,7 @@ Deno.test({
       { port: 0, hostname: "127.0.0.1", onListen() {} },
       () => new Response("x"),
     );
-    const workdir = await Deno.makeTempDir();
+    const workdir = await Deno.realPath(await Deno.makeTempDir());
     try {
       const connect = `exec 3<>/dev/tcp/127.0.0.1/${server.addr.port} && echo connected`;
       assert((await run(connect, { workdir })).code !== 0);
@@ -443,7 +443,7 @@ for (const shell of ["auto", "none"] as const) {
     name: `commands get a chosen environment and no secret of the daemon's (${shell})`,
     ignore: !runs,
     async fn() {
-      const workdir = await Deno.makeTempDir();
+      const workdir = await Deno.realPath(await Deno.makeTempDir());
       using sandbox = await detectSandbox(shell, {
         ...Deno.env.toObject(),
         OPENAI_API_KEY: "sk-secret",

@@ -70,6 +70,8 @@ export class Run {
     await Deno.writeTextFile(join(dir, "lacking"), "");
     const env = Deno.env.toObject();
     delete env.SVC_BIN;
+    // It comes before NO_COLOR, which says that what tests print is read here.
+    delete env.FORCE_COLOR;
     const onOutput = this.#shown ? (bytes: Uint8Array) => STDOUT.write(bytes) : undefined;
     const mark = this.#mark;
     const scratch = isLimited(flags) ? undefined : await memoryDirectory();

@@ -1,16 +1,18 @@
 /**
  * What a person or a machine has set and would change a test's result: a proxy that nobody answers
- * at, a language, directories of their own settings. Whoever imports this is rid of it, and so are
+ * at, a language, directories of their own settings, files that nobody else may read. Whoever imports this is rid of it, and so are
  * the processes that it starts.
  */
 import { join } from "@std/path";
 
-const CHANGES_RESULTS = /^((https?|all|no)_proxy|language|lc_.*|xdg_.*|git_.*)$/i;
+const CHANGES_RESULTS =
+  /^((https?|all|no)_proxy|language|lc_.*|xdg_.*|git_.*|(clicolor_)?force_color)$/i;
 
 const { state } = Deno.permissions.querySync({ name: "env" });
 if (state === "granted" && Deno.build.os !== "windows") setSurroundings();
 
 function setSurroundings(): void {
+  if (Deno.permissions.querySync({ name: "sys" }).state === "granted") Deno.umask(0o022);
   // Where Deno's modules are stays so, also for a process that a test gives another HOME.
   const cache = cacheDirectory();
   if (cache !== undefined && !Deno.env.get("DENO_DIR")) Deno.env.set("DENO_DIR", cache);

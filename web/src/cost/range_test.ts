@@ -2,7 +2,8 @@ import { assertEquals } from "@std/assert";
 import { granted } from "../../../tests/support/permissions.ts";
 import { type Group, RANGES, seriesOf } from "./range.ts";
 
-const NOW = Date.parse("2026-03-01T12:34:56.000Z");
+/** Half past twelve, wherever the tests run: hours are those of where the person is. */
+const NOW = +new Date(2026, 2, 1, 12, 34, 56);
 
 function group(...buckets: [at: string, usd: number, tokens_in: number][]): Group {
   const none = { tokens_out: 1, tokens_cached: 0 };
@@ -16,12 +17,13 @@ function group(...buckets: [at: string, usd: number, tokens_in: number][]): Grou
 }
 
 Deno.test("every bucket of the range has a place, those without cost too", () => {
-  const dear = group(["2026-03-01T12:00:00.000Z", 2, 10], ["2026-02-28T13:00:00.000Z", 1, 5]);
-  const cheap = group(["2026-03-01T11:00:00.000Z", 0.5, 3]);
+  const at = (day: number, hour: number) => new Date(2026, 2, day, hour).toISOString();
+  const dear = group([at(1, 12), 2, 10], [at(0, 13), 1, 5]);
+  const cheap = group([at(1, 11), 0.5, 3]);
   const { times, values } = seriesOf([dear, cheap], RANGES.day, "usd", NOW);
   assertEquals(times.length, 25);
-  assertEquals(new Date(times[0] * 1000).toISOString(), "2026-02-28T12:00:00.000Z");
-  assertEquals(new Date(times[24] * 1000).toISOString(), "2026-03-01T12:00:00.000Z");
+  assertEquals(new Date(times[0] * 1000).toISOString(), at(0, 12));
+  assertEquals(new Date(times[24] * 1000).toISOString(), at(1, 12));
   assertEquals([values[0][24], values[0][1], values[0][2]], [2, 1, 0]);
   assertEquals([values[1][23], values[1][24]], [0.5, 0]);
   assertEquals(seriesOf([dear], RANGES.day, "tokens", NOW).values[0][24], 11);

@@ -1,3 +1,4 @@
+import { inRealDirectory } from "../os/files.ts";
 import { type HomePaths, homePaths } from "../os/paths.ts";
 
 /** Reads a variable; an empty one counts as unset. */
@@ -7,7 +8,7 @@ export function env(name: string): string | undefined {
 
 /** Returns the paths of the daemon of this user and environment. */
 export function ownPaths(): HomePaths {
-  return homePaths(env, Deno.uid());
+  return homePaths(env, Deno.uid(), inRealDirectory);
 }
 
 /** Reads a comma-separated list such as SVC_SERVE_TOKENS. */

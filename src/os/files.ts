@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { dirname, join } from "@std/path";
+import { basename, dirname, join } from "@std/path";
 import { SvcError } from "../protocol/errors.ts";
 import { writeAll, writeAllSync } from "../base/write_all.ts";
 import { lacksForNow } from "./lacks.ts";
@@ -173,6 +173,18 @@ export function realPathIfAny(path: string): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Returns the real path of something; the given one if it is missing or cannot be reached. */
+export async function realPathOrSame(path: string): Promise<string> {
+  return await Deno.realPath(path).catch(() => path);
+}
+
+/** Returns a path, which need not exist, with the real path of the directory above it. */
+export function inRealDirectory(path: string): string {
+  const above = dirname(path);
+  if (above === path) return path;
+  return join(realPathIfAny(above) ?? inRealDirectory(above), basename(path));
 }
 
 /** Returns the real path of the person's home directory, if there is one. */

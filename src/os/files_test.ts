@@ -3,7 +3,7 @@ import { join } from "@std/path";
 import { granted } from "../../tests/support/permissions.ts";
 import { TempDir } from "../../tests/support/sessions.ts";
 import { SvcError } from "../protocol/errors.ts";
-import { openOwnFile } from "./files.ts";
+import { inRealDirectory, openOwnFile } from "./files.ts";
 import { readLines } from "./lines.ts";
 
 const ignore = !granted("read", "write", "run") || Deno.build.os === "windows";
@@ -30,5 +30,19 @@ Deno.test({
     assertThrows(() => openOwnFile(join(dir.path, "none")), Deno.errors.NotFound);
     const lines = await Array.fromAsync(readLines(file, 0, 4));
     assertEquals(lines.map(({ line }) => line), ["one"]);
+  },
+});
+
+Deno.test({
+  name: "the directories above a path become real ones, whether it is there or not, and not itself",
+  ignore,
+  fn() {
+    using dir = new TempDir();
+    const [link, real] = [join(dir.path, "link"), dir.mkdir("real")];
+    Deno.symlinkSync(real, link);
+    Deno.symlinkSync(dir.path, join(real, "own"));
+    assertEquals(inRealDirectory(join(link, "none/at/all")), join(real, "none/at/all"));
+    assertEquals(inRealDirectory(join(link, "own")), join(real, "own"));
+    assertEquals(inRealDirectory("/"), "/");
   },
 });

@@ -3,8 +3,9 @@ import { isAbsolute, join, SEPARATOR } from "@std/path";
 /** The files of one daemon (contract.md section 1). All paths are absolute. */
 export interface HomePaths {
   home: string;
-  /** Parent of the socket, mode 0700. */
+  /** Has the socket, mode 0700. */
   runtime_dir: string;
+  /** As it was given, which may be shorter: sockets have short paths. */
   socket: string;
   discovery: string;
   lock: string;
@@ -62,20 +63,32 @@ export type Env = (name: string) => string | undefined;
 
 const WINDOWS = Deno.build.os === "windows";
 
-/** Finds the daemon's paths. @throws {Error} when neither SVC_HOME nor the user's home is known */
-export function homePaths(env: Env, uid: number | null): HomePaths {
+/**
+ * Finds the daemon's paths.
+ *
+ * @param placed returns a path whose directories above are real ones. On some systems /home or /tmp
+ *   is a link, and sandboxes take real paths only. A link in the place of our own directory is left
+ *   for its checks.
+ * @throws {Error} when neither SVC_HOME nor the user's home is known
+ */
+export function homePaths(
+  env: Env,
+  uid: number | null,
+  placed: (path: string) => string = (path) => path,
+): HomePaths {
   // Unix shells on Windows have a HOME of their own.
   const user_home = WINDOWS ? env("USERPROFILE") : env("HOME");
-  const home = env("SVC_HOME") ?? joinDefined(user_home, ".svc");
-  if (home === undefined) {
+  const named = env("SVC_HOME") ?? joinDefined(user_home, ".svc");
+  if (named === undefined) {
     throw new Error("The home directory is unknown: neither SVC_HOME nor HOME is set.");
   }
-  if (!isAbsolute(home)) throw new Error(`SVC_HOME must be an absolute path, got "${home}".`);
-  const runtime_dir = runtimeDir(env, home, uid);
+  if (!isAbsolute(named)) throw new Error(`SVC_HOME must be an absolute path, got "${named}".`);
+  const home = placed(named);
+  const runtime_dir = runtimeDir(env, named, uid);
   const log_dir = join(home, "log");
   return {
     home,
-    runtime_dir,
+    runtime_dir: placed(runtime_dir),
     socket: WINDOWS ? pipeName(env) : join(runtime_dir, "svc.sock"),
     discovery: join(home, "daemon.json"),
     lock: join(home, "daemon.lock"),

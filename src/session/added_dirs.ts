@@ -1,5 +1,6 @@
 /** Checks the directories that a person adds to a session, and the paths that a command asks for. */
 import { dirname, isAbsolute, join, normalize } from "@std/path";
+import { realPathOrSame } from "../os/files.ts";
 import type { AddDirectory, AddedDirectory } from "../protocol/added_directory.ts";
 import { messageOf, SvcError } from "../protocol/errors.ts";
 import { holdsSystem, isWithin } from "../os/paths.ts";
@@ -62,7 +63,7 @@ export async function askedPaths(
   const all = new Map<string, AddedDirectory>();
   for (const { path: given, access } of asked) {
     const absolute = normalize(absoluteFrom(given, places));
-    const path = await Deno.realPath(absolute).catch(() => absolute);
+    const path = await realPathOrSame(absolute);
     if (isWithin(path, places.workdir)) continue;
     const problem = problemOf(path, access, places);
     if (problem !== undefined) {
@@ -90,7 +91,7 @@ export async function withoutAdded(
   let left = [...now];
   for (const given of paths) {
     const path = absoluteFrom(given, places);
-    const real = await Deno.realPath(path).catch(() => path);
+    const real = await realPathOrSame(path);
     const kept = left.filter((it) => it.path !== path && it.path !== real);
     if (kept.length === left.length) {
       const known = now.map(({ path }) => path).join(", ") || "none";

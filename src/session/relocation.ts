@@ -2,7 +2,7 @@
 import type * as z from "zod";
 import { dirname } from "@std/path";
 import { directoryAt, isSameButForDevice } from "../os/directory_identity.ts";
-import { exists, syncDir } from "../os/files.ts";
+import { exists, realPathOrSame, syncDir } from "../os/files.ts";
 import { isWithin } from "../os/paths.ts";
 import { messageOf, SvcError } from "../protocol/errors.ts";
 import type { EventData, Trust } from "../protocol/events.ts";
@@ -146,7 +146,7 @@ export class Relocation {
 
   /** Continues sessions whose moved directory this is, and moves others on that had this path. */
   async lookIn(path: string): Promise<void> {
-    const directory = await Deno.realPath(path).catch(() => path);
+    const directory = await realPathOrSame(path);
     const here = directoryAt(directory);
     if (here === undefined) return;
     this.#asked = directory;

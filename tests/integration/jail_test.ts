@@ -316,6 +316,43 @@ Deno.test({
 });
 
 Deno.test({
+  name: "where all homes lead through a link, commands run and svc is as hidden",
+  ignore: ignore || !has_bubblewrap,
+  async fn() {
+    await using place = new Place();
+    const link = join(place.dir, "link");
+    Deno.symlinkSync(place.dir, link);
+    const [SVC_HOME, SVC_RUNTIME_DIR] = [join(link, "home"), join(link, "run")];
+    Object.assign(place.env, { SVC_HOME, SVC_RUNTIME_DIR, HOME: join(link, "person") });
+    place.env.TMPDIR = join(link, place.mkdir("tmp").slice(place.dir.length + 1));
+    place.configure(
+      '[sandbox]\nnetwork = "allowed"\nregistries = false\nallowed_hosts = ["allowed.example"]\n',
+    );
+    place.mkdir("project");
+    let daemon = await place.serve();
+    let client = await daemon.rpc();
+    const id = await client.session({ workdir: join(link, "project"), ...MODEL });
+    const ran = await instruct(client, id, "run echo kept >/tmp/kept; echo $HTTP_PROXY; pwd -P");
+    assert(ran.ok, ran.output);
+    assertStringIncludes(ran.output, "127.0.0.1");
+    assertStringIncludes(ran.output, join(place.dir, "project"));
+    const [home, run] = [join(place.dir, "home"), join(place.dir, "run")];
+    for (const path of [home, run, SVC_HOME, SVC_RUNTIME_DIR]) {
+      assert(Deno.statSync(path).isDirectory);
+      const { output } = await instruct(client, id, `run ls -A '${path}'`);
+      assert(!/daemon|svc\.sock/.test(output), output);
+    }
+    await client[Symbol.asyncDispose]();
+    await daemon.stop();
+    daemon = await place.serve();
+    client = await daemon.rpc();
+    await using _ = client;
+    await client.rpc.call("session.subscribe", { session_id: id, since_seq: 0 });
+    assertStringIncludes((await instruct(client, id, "run cat /tmp/kept")).output, "kept");
+  },
+});
+
+Deno.test({
   name: "a command without a sandbox does not get the daemon's secrets either",
   ignore,
   async fn() {

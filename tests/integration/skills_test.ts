@@ -232,8 +232,10 @@ test(
   [],
   async (it) => {
     write(it, FILES);
+    const link = `${it.workdir}-link`;
+    Deno.symlinkSync(it.workdir, link);
     const start = (more: Json) =>
-      it.client.rpc.call("session.start", { workdir: it.workdir, model: it.model, ...more });
+      it.client.rpc.call("session.start", { workdir: link, model: it.model, ...more });
     const { session_id } = await start({ skill_pack: "pdf", approval: "auto" });
     await it.client.rpc.call("session.subscribe", { session_id, since_seq: 0 });
     assertEquals((await it.client.turn(session_id, "go")).data.stop_reason, "ok");
@@ -247,6 +249,14 @@ test(
     await it.client.rpc.call("session.subscribe", { session_id, since_seq: 0 });
     assertEquals((await it.client.turn(session_id, "again")).data.stop_reason, "ok");
     assertEquals(sent(it, -1).split(told).length, 2, "told once");
+    const here = { workdir: link };
+    const { results } = await it.client.rpc.call("session.search", { query: "again", ...here });
+    assert(
+      results.length > 0,
+      "what was said is found by the name of the directory that was given",
+    );
+    const { total } = await it.client.rpc.call("cost.breakdown", { by: "session", ...here });
+    assert(total.tokens_in > 0, "so is what it cost");
     // The control: a session that was started without it is not told it.
     assertEquals((await it.turn("go")).data.stop_reason, "ok");
     assertEquals(sent(it, -1).includes("Use scripts/fill.py"), false);

@@ -1,4 +1,5 @@
 import type * as z from "zod";
+import { realPathOrSame } from "../../os/files.ts";
 import { SvcError } from "../../protocol/errors.ts";
 import type { Hub } from "../../session/hub.ts";
 import type { SessionItem } from "../../session/session_item.ts";
@@ -21,7 +22,7 @@ function isReadable(item: SessionItem): item is ReadableItem {
 export async function findSaid(
   hub: Hub,
   searcher: Searcher,
-  { query, who: only, workdir, since, until, tools, order, limit, cursor }: z.output<
+  { query, who: only, workdir: named, since, until, tools, order, limit, cursor }: z.output<
     ReturnType<typeof searchInputSchema>
   >,
   trusted: boolean,
@@ -38,6 +39,7 @@ export async function findSaid(
     const journal_path = journals.get(id);
     return journal_path === undefined ? [] : [{ id, journal_path, last_seq }];
   });
+  const workdir = named && await realPathOrSame(named);
   const wanted = (it: ReadableItem) =>
     (workdir === undefined || it.workdir === workdir) && (!trusted || it.trust === "trusted");
   const all = workdir === undefined && !trusted;

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { realPathOrSame } from "../../os/files.ts";
 import type { Bucket } from "../../session/costs.ts";
 import { verbsOf } from "../../verbs/define.ts";
 import { session_id } from "../../verbs/session_id.ts";
@@ -104,7 +105,8 @@ export const costVerbs = [
       }),
     async handle({ services, signal }, params) {
       const { costBreakdown } = await import("./cost_reports.ts");
-      return await costBreakdown(services.hub, params, signal);
+      const workdir = params.workdir && await realPathOrSame(params.workdir);
+      return await costBreakdown(services.hub, { ...params, workdir }, signal);
     },
   }),
 ];

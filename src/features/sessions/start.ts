@@ -1,4 +1,5 @@
 import type * as z from "zod";
+import { realPathOrSame } from "../../os/files.ts";
 import type { AddedDirectory } from "../../protocol/added_directory.ts";
 import { SvcError } from "../../protocol/errors.ts";
 import { checkWorkdir } from "../../session/workdir.ts";
@@ -15,12 +16,14 @@ export async function startSession(services: SessionServices, params: StartParam
   const { hub } = services;
   const models = services.models();
   const config = services.config();
-  const workdir = params.workdir ?? config.default_workdir;
-  if (workdir === undefined) {
+  const named = params.workdir ?? config.default_workdir;
+  if (named === undefined) {
     throw new SvcError("validation", "session.start: workdir is required", {
       hint: "pass workdir, or set default_workdir in daemon.toml",
     });
   }
+  // The skills and rules of a project are found by its real path.
+  const workdir = await realPathOrSame(named);
   const { provider, skill_pack } = params;
   if (skill_pack !== undefined) {
     if (params.trust === "untrusted") {

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { realPathOrSame } from "../../os/files.ts";
 import { session_id } from "../../verbs/session_id.ts";
 import { spentBudget } from "../../agent/budget.ts";
 import { SvcError } from "../../protocol/errors.ts";
@@ -73,7 +74,7 @@ async function sessionsIn(
   directory: string,
   { include_ended = false, include_archived = false },
 ): Promise<{ sessions: SessionItem[] }> {
-  const real = await Deno.realPath(directory).catch(() => directory);
+  const real = await realPathOrSame(directory);
   await hub.lookIn(real);
   const sessions = (await hub.list(include_ended)).filter(({ workdir, archived }) =>
     workdir === real && (include_archived || !archived)

@@ -64,7 +64,9 @@ export function Transcript({ store, search, sent }: TranscriptProps) {
     following.value = false;
     const row = rows[n];
     if (row.kind === "reads") store.toggle(row.key, true);
-    else if (row.item.kind === "tool") store.toggle(row.item.key, true);
+    else if (row.item.kind === "tool" || row.item.kind === "thought") {
+      store.toggle(row.item.key, true);
+    }
     virtualizer.scrollToIndex(n, { align: "center" });
   };
   const reading = useReadingPlace({

@@ -3,6 +3,7 @@ import { assert, assertEquals } from "@std/assert";
 import { Browser } from "../support/browser.ts";
 import { Scenario } from "../support/scripted.ts";
 import { AppPage, no_browser } from "../support/web.ts";
+import { repaints, watchRepaints } from "../support/web_load.ts";
 
 Deno.test({
   name: "reasoning is folded, opens by keyboard, and stays open while the answer comes",
@@ -40,7 +41,7 @@ Deno.test({
 
 /** Pieces as a provider's stream has them, with blank lines now and then. */
 const THOUGHT = Array.from(
-  { length: 3_000 },
+  { length: 5_000 },
   (_, n) => n % 50 === 49 ? `thought number ${n}.\n\n` : `thought number ${n}, `,
 );
 
@@ -48,7 +49,7 @@ Deno.test({
   name: "a long thought is not drawn while it is folded, and open only its end is drawn anew",
   ignore: no_browser,
   async fn() {
-    await using it = await Scenario.begin([{ reasoning: THOUGHT, text: "Done.", pace_ms: 2 }]);
+    await using it = await Scenario.begin([{ reasoning: THOUGHT, text: "Done.", pace_ms: 1 }]);
     await using browser = await Browser.launch();
     const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
     const { page } = app;
@@ -58,6 +59,7 @@ Deno.test({
     assertEquals(await page.locator(".thought p").count(), 0);
     await thinking.click();
     await page.locator(".thought p").nth(2).waitFor();
+    await watchRepaints(page, "[role=log]");
     // Each text that is written into the page, by its length.
     const written = await page.evaluateHandle(() => {
       // deno-lint-ignore no-explicit-any -- the page's globals, of which Deno has no types
@@ -75,6 +77,8 @@ Deno.test({
     const first = await page.evaluateHandle("document.querySelector('.thought p')");
     await turn;
     await page.getByRole("log").getByText("Done.").waitFor();
+    const { count, ms } = await repaints(page);
+    assert(count > 1 && count <= ms / 100 + 5, `${count} in ${ms} ms`);
     const drawn = await page.locator(".thought p").allTextContents();
     assertEquals(drawn.join(""), THOUGHT.join(""));
     // deno-lint-ignore no-explicit-any -- an element of the page
@@ -87,6 +91,7 @@ Deno.test({
     await page.locator(".thought p").first().waitFor({ state: "detached" });
     await page.getByRole("log").press("Control+f");
     await page.getByRole("textbox", { name: "Search the conversation" }).fill("thought number 30,");
+    await page.locator(".search-count").getByText("1", { exact: true }).waitFor();
     await page.keyboard.press("Enter");
     await page.locator(".thought p").first().waitFor();
     app.clean("a long thought");

@@ -29,6 +29,8 @@ export function Transcript({ store, search, sent }: TranscriptProps) {
   const { conversation, version } = store;
   const maker = useMemo(() => new RowMaker(), [conversation]);
   const rows = useMemo(() => maker.rows(conversation.items), [maker, version]);
+  // Items grow also between two repaints: a row that is measured then is not drawn for it.
+  const revisions = useMemo(() => rows.map(revisionOf), [rows]);
   const following = useSignal(true);
   /** Where it was scrolled to last. */
   const top = useRef(0);
@@ -132,7 +134,7 @@ export function Transcript({ store, search, sent }: TranscriptProps) {
               >
                 <RowView
                   row={rows[index]}
-                  revision={revisionOf(rows[index])}
+                  revision={revisions[index]}
                   newest={index === rows.length - 1}
                   store={store}
                 />

@@ -266,9 +266,8 @@ Deno.test({
     assertStringIncludes(markdown, "+line 299\n⋮ the rest of the changes is not shown\n```\n");
     // deno-lint-ignore no-explicit-any -- the DOM's types are not loaded here
     const { document } = parseHTML(html) as any;
-    // deno-lint-ignore no-explicit-any -- as above
-    const texts = (name: string) =>
-      [...document.querySelectorAll(name)].map((el: any) => el.textContent);
+    const texts = (name: string): string[] =>
+      Array.from(document.querySelectorAll(name), (el: { textContent: string }) => el.textContent);
     assertEquals(texts("del"), ["-two", "-<i>2</i>", "-three"]);
     assertEquals(texts("ins").slice(0, 3), ["+<i>2</i>", "+last", "+line 0"]);
     assertEquals(texts("ins").length, 302);

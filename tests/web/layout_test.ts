@@ -267,6 +267,10 @@ Deno.test({
     const row = page.getByRole("row").filter({ hasText: "Find out" });
     await together("a row's action", row, row.getByRole("button"));
 
+    await app.go("/tools");
+    const card = await boxOf(page.getByRole("region", { name: "From files" }));
+    assert(card.x > 8 && card.x + card.width < 382, `a card: ${card.x}, ${card.width}`);
+
     await app.go("/");
     const chip = page.getByRole("button", { name: /^Directory:/ });
     const icon = await boxOf(chip.locator("svg"));

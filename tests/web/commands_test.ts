@@ -163,8 +163,11 @@ Deno.test({
     assertEquals(new URL(page.url()).pathname, "/");
 
     // A line that sets something begins the session that has it, as chosen before.
+    app.clean("answers where no session has begun");
     await it.restart();
     await app.connected();
+    // While there was no daemon, the page could not reach one.
+    app.problems.length = 0;
     await type("/effort high");
     await page.waitForURL(/\/sessions\//);
     const session_id = page.url().split("/").at(-1);

@@ -40,6 +40,7 @@ const TARGETS: Record<string, Target> = {
   web_open: { aim: 1_000 },
   web_scroll: { aim: 100 },
   web_input: { aim: 100 },
+  web_think: { aim: 30 },
   turns_50: { aim: 500, peer_a: 5_000, peer_b: 1_510 },
 };
 

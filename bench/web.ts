@@ -9,10 +9,12 @@ import {
   heapBytes,
   inputDelays,
   longestScrollFrame,
+  longestTask,
   paintMs,
   repaints,
   watchContent,
   watchInput,
+  watchLongTasks,
   watchRepaints,
 } from "../tests/support/web_load.ts";
 import { type Figure, median, percentile, short } from "./figures.ts";
@@ -25,6 +27,7 @@ const LONG_BYTES = 3_900_000;
 const DELTAS_PER_S = 500;
 const STREAM_S = 30;
 const KEYS = 100;
+const THOUGHTS = 20_000;
 const SESSIONS = 50;
 const WARM = 5;
 const MB = 1e6;
@@ -32,7 +35,7 @@ const MB = 1e6;
 /** Loading, a long transcript, a fast stream, memory. */
 export async function web(): Promise<Figure[]> {
   if (chromiumPath() === undefined) return [];
-  return [...await loading(), ...await streaming(), ...await leaving()];
+  return [...await loading(), ...await streaming(), ...await thinking(), ...await leaving()];
 }
 
 async function loading(): Promise<Figure[]> {
@@ -124,6 +127,57 @@ async function streaming(): Promise<Figure[]> {
     note: `p98 of ${delays.length}, median ${short(median(delays))}; ` +
       `${short(count / (ms / 1000))} changes of the page a second`,
   }];
+}
+
+/** A model that thinks for long, as one reads it. */
+async function thinking(): Promise<Figure[]> {
+  const reasoning = Array.from(
+    { length: THOUGHTS },
+    (_, n) => n % 60 === 59 ? `word${n}.\n\n` : `word${n} `,
+  );
+  const script = [{ reasoning: ["short"], text: "first" }, { reasoning, text: "end", pace_ms: 1 }];
+  await using it = await Scenario.begin(script, { record: false });
+  await using browser = await Browser.launch();
+  const { page } = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+  // What is loaded for any conversation is not counted.
+  await it.turn("go");
+  await page.getByRole("log").getByText("first").waitFor();
+  const before = await heapBytes(page);
+  await watchLongTasks(page);
+  await watchInput(page);
+  let ended = false;
+  const turn = it.client.turn(it.session_id, "go", 4 * THOUGHTS).then(() => ended = true);
+  await page.locator("summary", { hasText: "Thinking" }).click();
+  await page.getByLabel("Message", { exact: true }).focus();
+  let keys = 0;
+  while (!ended) {
+    await page.keyboard.press("a");
+    keys++;
+    await page.waitForTimeout(THOUGHTS / KEYS);
+  }
+  await turn;
+  await page.getByRole("log").getByText("end", { exact: true }).waitFor();
+  const delays = await inputDelays(page, keys);
+  const longest = await longestTask(page);
+  const size = reasoning.join("").length;
+  const heap = await heapBytes(page) - before;
+  return [
+    {
+      id: "web_think",
+      name: `web: a key, while ${short(size / 1000)} kB of thinking come, open`,
+      unit: "ms",
+      value: percentile(delays, 0.98),
+      note: `p98 of ${delays.length}, median ${short(median(delays))}; the longest task took ` +
+        (longest === 0 ? "less than 50" : short(longest)),
+    },
+    {
+      id: "web_think_heap",
+      name: "web: heap for that thinking",
+      unit: "MB",
+      value: heap / MB,
+      note: `${THOUGHTS} pieces; ${short(heap / size)} times its text`,
+    },
+  ];
 }
 
 async function leaving(): Promise<Figure[]> {

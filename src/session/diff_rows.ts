@@ -37,6 +37,8 @@ export interface DiffOptions {
   in_turn?: boolean;
   /** The last row of a file whose changes were cut; none by default. */
   rest?: string;
+  /** How long each difference is looked for; half a second by default. */
+  search_ms?: number;
 }
 
 /** How long a difference is looked for, in milliseconds: texts that share little take very long. */
@@ -65,7 +67,7 @@ function fileDiff(path: string, parts: readonly FileChange[], options: DiffOptio
   let shift = 0;
   for (const part of parts) {
     if (rows.length > 0) rows.push({ mark: "⋮", text: "" });
-    const found = rowsOf(part, shift, options.shown);
+    const found = rowsOf(part, shift, options);
     rows.push(...found);
     if (!options.in_turn) shift += count(found, "+") - count(found, "-");
   }
@@ -85,12 +87,12 @@ function fileDiff(path: string, parts: readonly FileChange[], options: DiffOptio
 function rowsOf(
   { before, after, deleted, line: at }: FileChange,
   shift: number,
-  shown: (text: string) => string,
+  { shown, search_ms = SEARCH_MS }: DiffOptions,
 ): DiffRow[] {
   // In a file that goes, no line is looked for.
   const begin = deleted ? undefined : before === undefined ? 1 : at;
   const texts = [before ?? "", after.replace(REST_NOT_SHOWN, "")].map((text) => shown(text));
-  const parts = diffLines(texts[0], texts[1], { timeout: SEARCH_MS }) ?? [
+  const parts = diffLines(texts[0], texts[1], { timeout: search_ms }) ?? [
     { removed: true, added: false, value: texts[0] },
     { removed: false, added: true, value: texts[1] },
   ];

@@ -210,3 +210,27 @@ Deno.test({
     assertEquals(it.server.requests.length, 1);
   },
 });
+
+test("a directory has the commands of a session that begins in it", {}, async (it) => {
+  write(it, { "other/.agents/commands/review.md": REVIEW, "other/.agents/commands/a b.md": "x" });
+  const workdir = join(it.place.dir, "other");
+  const ask = (name: string, params: Json) => it.client.rpc.call(name, params);
+  const { session_id } = await it.client.rpc.call("session.start", { workdir });
+  const listed = await ask("commands.list", { workdir });
+  assertEquals(listed.commands.map(({ name }: Json) => name), ["review"]);
+  assertEquals(listed.problems.length, 1);
+  assertEquals(listed, await ask("commands.list", { session_id }));
+  const line = { text: "/review main" };
+  const expanded = await ask("commands.expand", { workdir, ...line });
+  assertEquals(expanded, await ask("commands.expand", { session_id, ...line }));
+  assertEquals(expanded.command, "review");
+  await assertRejects(
+    () => ask("commands.expand", { workdir, text: "/reviews" }),
+    SvcError,
+    "unknown command /reviews",
+  );
+  for (const at of [{}, { workdir, session_id }]) {
+    await assertRejects(() => ask("commands.list", at), SvcError, "either session_id or workdir");
+  }
+  await assertRejects(() => ask("commands.list", { workdir: "other" }), SvcError, "not absolute");
+});

@@ -3,6 +3,7 @@ import { join } from "@std/path";
 import { parseHTML } from "linkedom";
 import { Browser, chromiumPath } from "../support/browser.ts";
 import { tinyPng } from "../support/media.ts";
+import { Scenario } from "../support/scripted.ts";
 import { can_run_svc, Place } from "../support/svc.ts";
 
 const ignore = !can_run_svc;
@@ -225,5 +226,51 @@ Deno.test({
       setTimeout(() => done(globalThis.ran === true), 50);
     })`);
     assertEquals(ran, false);
+  },
+});
+
+Deno.test({
+  name: "what calls changed in files is shown as a difference, and as much of it as a person reads",
+  ignore,
+  async fn() {
+    const long = Array.from({ length: 1_000 }, (_, n) => `line ${n}`).join("\n");
+    await using it = await Scenario.begin([
+      { calls: [{ name: "read_file", args: { path: "a.txt" } }] },
+      {
+        calls: [
+          { name: "edit_file", args: { path: "a.txt", old_text: "two", new_text: "<i>2</i>" } },
+          { name: "edit_file", args: { path: "a.txt", old_text: "none", new_text: "x" } },
+        ],
+      },
+      { calls: [{ name: "write_file", args: { path: "a.txt", content: "one\nlast\n" } }] },
+      { calls: [{ name: "write_file", args: { path: "b.txt", content: long } }] },
+      { text: "Done." },
+    ]);
+    Deno.writeTextFileSync(join(it.workdir, "a.txt"), "one\ntwo\nthree\n");
+    await it.turn("go");
+    const [markdown, html] = await Promise.all(["markdown", "html"].map(async (format) => {
+      const { content, next_cursor } = await it.call("session.export", { format });
+      assertEquals(next_cursor, undefined);
+      return content as string;
+    }));
+    assertStringIncludes(
+      markdown,
+      "`a.txt` +1 −1\n\n```diff\n one\n-two\n+<i>2</i>\n three\n```\n",
+    );
+    // The journal alone has what was there before.
+    assertStringIncludes(
+      markdown,
+      "`a.txt` +1 −2\n\n```diff\n one\n-<i>2</i>\n-three\n+last\n```\n",
+    );
+    assertStringIncludes(markdown, "`b.txt` new file, 1000 lines\n\n```diff\n+line 0\n");
+    assertStringIncludes(markdown, "+line 299\n⋮ the rest of the changes is not shown\n```\n");
+    // deno-lint-ignore no-explicit-any -- the DOM's types are not loaded here
+    const { document } = parseHTML(html) as any;
+    const texts = (name: string): string[] =>
+      Array.from(document.querySelectorAll(name), (el: { textContent: string }) => el.textContent);
+    assertEquals(texts("del"), ["-two", "-<i>2</i>", "-three"]);
+    assertEquals(texts("ins").slice(0, 3), ["+<i>2</i>", "+last", "+line 0"]);
+    assertEquals(texts("ins").length, 302);
+    assertEquals(document.querySelectorAll("i").length, 0);
   },
 });

@@ -119,6 +119,25 @@ export async function inputDelays(page: Page, keys: number): Promise<number[]> {
   return [...told, ...Array.from({ length: Math.max(0, keys - told.length) }, () => TOLD_MS)];
 }
 
+/** Notes the tasks that take 50 ms or more. */
+export async function watchLongTasks(page: Page): Promise<void> {
+  await page.evaluate(() => {
+    // deno-lint-ignore no-explicit-any -- the page's globals
+    const all = globalThis as any;
+    all.longest_task = 0;
+    new all.PerformanceObserver((list: { getEntries(): { duration: number }[] }) => {
+      for (const { duration } of list.getEntries()) {
+        all.longest_task = Math.max(all.longest_task, duration);
+      }
+    }).observe({ type: "longtask" });
+  });
+}
+
+/** The longest task since {@linkcode watchLongTasks}, in milliseconds; 0 is less than 50. */
+export async function longestTask(page: Page): Promise<number> {
+  return await page.evaluate("globalThis.longest_task");
+}
+
 /** Milliseconds from the navigation until the browser has painted something. */
 export async function paintMs(page: Page): Promise<number> {
   for (;;) {

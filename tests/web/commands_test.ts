@@ -1,5 +1,6 @@
 /** What is typed with a slash in the web app: commands are carried out, none is sent to the model. */
 import { assertEquals, assertStringIncludes } from "@std/assert";
+import { join } from "@std/path";
 import { Scenario, until } from "../support/scripted.ts";
 import { SharedBrowser } from "../support/shared_browser.ts";
 import { AppPage, no_browser } from "../support/web.ts";
@@ -99,6 +100,12 @@ Deno.test({
       return sessions.map(({ id }: { id: string }) => id);
     };
     await using browser = await shared.profile();
+    const sent: string[] = [];
+    browser.context.on("page", (page) => {
+      page.on("websocket", (socket) => {
+        socket.on("framesent", ({ payload }) => void sent.push(String(payload)));
+      });
+    });
     const app = await AppPage.open(browser, it.daemon);
     const { page } = app;
     const box = page.getByLabel("New session", { exact: true });
@@ -121,9 +128,19 @@ Deno.test({
       assertEquals(await box.inputValue(), "");
       await app.focused("#new-session");
     }
+    // The directory's own commands are listed; one that there is not begins no session.
+    const commands = join(it.workdir, ".agents", "commands");
+    Deno.mkdirSync(commands, { recursive: true });
+    Deno.writeTextFileSync(join(commands, "tidy.md"), "Tidy up.");
     await type("/help");
     await said.getByText("/compact").waitFor();
+    await said.getByText("/tidy  Tidy up.").waitFor();
     await app.accessible("an answer where no session has begun");
+    await type("/tiddy now");
+    await page.getByRole("alert").getByText("did you mean /tidy?").waitFor();
+    assertEquals(await box.inputValue(), "/tiddy now");
+    assertEquals(sent.filter((it) => it.includes('"session.start"')), []);
+    await page.getByRole("button", { name: "Dismiss" }).first().click();
     // What a person chooses by a line is what the controls below have.
     await type(`/model ${it.model}`);
     await page.getByRole("button", { name: `Model: ${it.model}` }).waitFor();
@@ -146,8 +163,11 @@ Deno.test({
     assertEquals(new URL(page.url()).pathname, "/");
 
     // A line that sets something begins the session that has it, as chosen before.
+    app.clean("answers where no session has begun");
     await it.restart();
     await app.connected();
+    // While there was no daemon, the page could not reach one.
+    app.problems.length = 0;
     await type("/effort high");
     await page.waitForURL(/\/sessions\//);
     const session_id = page.url().split("/").at(-1);

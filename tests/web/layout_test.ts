@@ -1,6 +1,6 @@
 /** Sizes, directions and places: what is on the page can be read. */
 import { assert, assertEquals } from "@std/assert";
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import { Scenario } from "../support/scripted.ts";
 import { SharedBrowser } from "../support/shared_browser.ts";
 import { AppPage, no_browser } from "../support/web.ts";
@@ -224,6 +224,77 @@ Deno.test({
         const shifted = await page.evaluate("shifted") as number;
         assert(shifted <= SHIFT_MAX, `${path} at ${width} px: ${shifted}`);
       }
+    }
+  },
+});
+
+/** Where an element is, and how large. */
+async function boxOf(locator: Locator) {
+  await locator.waitFor();
+  return (await locator.boundingBox())!;
+}
+
+Deno.test({
+  name: "on a phone, names, actions and fields that belong together share a row, and none is cut",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([]);
+    await it.client.rpc.call("queue.pause");
+    await it.client.rpc.call("queue.enqueue", {
+      task_type: "research",
+      description: "Find out what was done to the bridge since, with a source for each claim",
+      extra: { workdir: it.workdir, files: ["history.txt"] },
+    });
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon, "/memory");
+    const { page } = app;
+    await page.setViewportSize({ width: 390, height: 844 });
+    const middle = async (locator: Locator) => {
+      const { y, height } = await boxOf(locator);
+      return y + height / 2;
+    };
+    const together = async (what: string, ...all: Locator[]) => {
+      const [first, ...rest] = await Promise.all(all.map(middle));
+      for (const other of rest) assert(Math.abs(first - other) < 8, `${what}: ${first}, ${other}`);
+    };
+    const heading = page.getByRole("heading", { level: 1 });
+    await together("a view's action", heading, page.locator(".page-actions button"));
+    await together("choices", page.getByLabel("Scope"), page.getByLabel("Category"));
+    const search = await boxOf(page.getByLabel("Search the memory"));
+    assert(search.width > 340, `the search box: ${search.width}`);
+
+    await app.go("/tasks");
+    const row = page.getByRole("row").filter({ hasText: "Find out" });
+    await together("a row's action", row, row.getByRole("button"));
+
+    await app.go("/tools");
+    const card = await boxOf(page.getByRole("region", { name: "From files" }));
+    assert(card.x > 8 && card.x + card.width < 382, `a card: ${card.x}, ${card.width}`);
+
+    await app.go("/");
+    const chip = page.getByRole("button", { name: /^Directory:/ });
+    const icon = await boxOf(chip.locator("svg"));
+    assert(icon.x - (await boxOf(chip)).x < 16, "a chip begins where its row does");
+    app.clean("a phone");
+  },
+});
+
+Deno.test({
+  name: "the names of times stay within the chart of costs",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([{ text: "Done.", usage: { input: 100, output: 10 } }]);
+    await it.turn("go");
+    await using browser = await shared.profile();
+    const { page } = await AppPage.open(browser, it.daemon, "/cost");
+    await page.setViewportSize({ width: 768, height: 1024 });
+    await page.locator(".choice select").last().selectOption("tokens");
+    const chart = page.locator(".chart");
+    await chart.locator("text").last().waitFor();
+    const { x, width } = await boxOf(chart);
+    for (const name of await chart.locator("text").all()) {
+      const at = await boxOf(name);
+      assert(at.x + at.width <= x + width + 1, `${await name.textContent()} leaves the chart`);
     }
   },
 });

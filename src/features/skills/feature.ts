@@ -8,9 +8,10 @@ export const skills = feature({
   name: "skills",
   verbs: skillVerbs,
   open(host) {
+    const { hub, paths: { home } } = host;
     const library = new Opener(async () => {
       const { Library } = await import("./library.ts");
-      return new Library({ home: host.paths.home, hidden: host.turn_parts.hidden });
+      return new Library({ home, hidden: (workdir) => host.scope(workdir).hidden });
     });
     /** The problems that sessions were told about. */
     const told = new WeakMap<Session, string>();
@@ -31,9 +32,9 @@ export const skills = feature({
         // Set only for trusted sessions with skills.
         if (state.facts.skills === undefined) return [];
         const { skillTool } = await import("./tool.ts");
-        return [skillTool(async () => (await library.get()).skills(await host.hub.get(id)).skills)];
+        return [skillTool(async () => (await library.get()).skills(await hub.get(id)).skills)];
       },
-      services: { hub: host.hub, library: () => library.get() },
+      services: { hub, home, library: () => library.get() },
       stop: () => library.opened?.then((it) => it[Symbol.dispose]()),
     };
   },

@@ -10,8 +10,13 @@ import { findSkills } from "./skills.ts";
 
 interface LibraryParts {
   home: string;
-  /** Absolute real paths that the session's tools cannot see. */
-  hidden(session: Session): string[];
+  /** Absolute real paths that the tools of sessions in a directory cannot see. */
+  hidden(workdir: string): readonly string[];
+}
+
+/** A session, or where one may begin. */
+export interface Where {
+  state: Pick<Session["state"], "workdir" | "trust">;
 }
 
 /** Reads commands and skills for sessions. Disposing closes the C library. */
@@ -24,18 +29,18 @@ export class Library implements Disposable {
   }
 
   /** Empty for an untrusted session. */
-  commands(session: Session) {
+  commands(session: Where) {
     const { commands, problems } = this.#find(session);
     return { commands: commands.map(({ body: _, ...rest }) => rest), problems };
   }
 
   /** See {@linkcode expandCommand}. */
-  expand(session: Session, text: string): { text: string; command?: string } {
+  expand(session: Where, text: string): { text: string; command?: string } {
     return isTrusted(session) ? expandCommand(text, this.#find(session).commands) : { text };
   }
 
   /** Empty for an untrusted session. */
-  skills(session: Session) {
+  skills(session: Where) {
     return isTrusted(session)
       ? findSkills(this.#reader, this.#owner(session))
       : { skills: [], problems: [], unreadable: [] };
@@ -65,7 +70,7 @@ export class Library implements Disposable {
   }
 
   /** Describes unreadable files; empty without any. */
-  unreadable(session: Session): string {
+  unreadable(session: Where): string {
     if (!isTrusted(session)) return "";
     const owner = this.#owner(session);
     const commands = findCommands(this.#reader, owner);
@@ -78,20 +83,20 @@ export class Library implements Disposable {
     this.#reader[Symbol.dispose]();
   }
 
-  #find(session: Session) {
+  #find(session: Where) {
     return isTrusted(session)
       ? findCommands(this.#reader, this.#owner(session))
       : { commands: [], problems: [], unreadable: [] };
   }
 
-  #owner(session: Session): Owner {
+  #owner(session: Where): Owner {
     const { home, hidden } = this.#parts;
     const { workdir } = session.state;
-    return { home, workdir, directories: directoriesIn(workdir), hidden: () => hidden(session) };
+    return { home, workdir, directories: directoriesIn(workdir), hidden: () => hidden(workdir) };
   }
 }
 
 /** Untrusted work must not see the person's files. */
-function isTrusted({ state }: Session): boolean {
+function isTrusted({ state }: Where): boolean {
   return state.trust === "trusted";
 }

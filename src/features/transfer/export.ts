@@ -7,8 +7,11 @@ import { chain } from "../../session/ledger.ts";
 import { ledgerKey } from "../../session/ledger_key.ts";
 import type { Session } from "../../session/session.ts";
 import { applyToState, emptyState } from "../../session/state.ts";
+import type { FileDiff } from "../../session/diff_rows.ts";
 import { Transcript } from "../../session/transcript.ts";
+import type { Step } from "../../session/transcript_items.ts";
 import { ATTACHMENTS, FORMAT, type Header, RECORDS } from "./file.ts";
+import { CallDiffs } from "./call_diffs.ts";
 import { signedLine } from "./signature.ts";
 import { type Format, HTML, MARKDOWN } from "./text.ts";
 
@@ -49,13 +52,27 @@ function badCursor(): SvcError {
 async function textPart(session: Session, format: Format, from: number): Promise<Part> {
   const { id: session_id, state: { workdir, model, started_at } } = session;
   const title = shownTitle(session.state);
-  const messages = (await session.transcript()).messages();
+  const transcript = await session.transcript();
+  const messages = transcript.messages();
+  const steps = new Map(
+    transcript.items.flatMap((it) => "step" in it ? [[it.step.calls, it.step] as const] : []),
+  );
+  await using calls = new CallDiffs(session.journal);
   const attachments = await session.attachments();
   const read = (attachment: Attachment) => attachments.read(attachment);
   let content = from === 0 ? format.begin({ title, session_id, workdir, model, started_at }) : "";
   let at = from;
   while (at < messages.length && content.length < PART) {
-    content += format.message(messages[at++], read);
+    const before = messages[at - 1];
+    const step = before?.role === "assistant"
+      ? steps.get(before.calls as Step["calls"])
+      : undefined;
+    const message = messages[at++];
+    const diffs: FileDiff[][] = [];
+    if (message.role === "tool" && step !== undefined) {
+      for (const result of step.results) diffs.push(await calls.of(step, result));
+    }
+    content += format.message(message, read, diffs);
   }
   if (at < messages.length) return { content, next_cursor: String(at) };
   return { content: content + format.end() };

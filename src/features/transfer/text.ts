@@ -3,6 +3,7 @@ import { callLine } from "../../base/call_line.ts";
 import { visible, visibleLine } from "../../base/visible.ts";
 import type { Message } from "../../models/model.ts";
 import { type Attachment, MEDIA_TYPES } from "../../protocol/attachments.ts";
+import type { DiffRow, FileDiff } from "../../session/diff_rows.ts";
 
 interface Heading {
   title: string;
@@ -17,7 +18,8 @@ type ReadAttachment = (attachment: Attachment) => Uint8Array | undefined;
 
 export interface Format {
   begin(heading: Heading): string;
-  message(message: Message, read: ReadAttachment): string;
+  /** @param diffs what each result's call changed in files */
+  message(message: Message, read: ReadAttachment, diffs?: readonly FileDiff[][]): string;
   end(): string;
 }
 
@@ -44,12 +46,16 @@ export const MARKDOWN: Format = {
       ...rowsOf(heading).map(([name, value]) => `- ${name}: ${codeSpan(value)}`),
       "",
     ].join("\n"),
-  message(message) {
+  message(message, _read, diffs = []) {
     const parts = [`\n## ${nameOf(message)}\n`];
     if (message.role === "tool") {
-      for (const { tool, ok, output } of message.results) {
+      for (const [n, { tool, ok, output }] of message.results.entries()) {
         parts.push(`${codeSpan(visibleLine(tool))}${ok ? "" : " failed"}:\n`);
         parts.push(`${fenced(visible(output))}\n`);
+        for (const { path, sum, rows } of diffs[n] ?? []) {
+          parts.push(`${codeSpan(visibleLine(path))} ${sum}\n`);
+          if (rows.length > 0) parts.push(`${fenced(rows.map(rowText).join("\n"), "diff")}\n`);
+        }
       }
       return parts.join("\n");
     }
@@ -69,9 +75,13 @@ export const MARKDOWN: Format = {
 };
 
 /** Longer than any fence in the text. */
-function fenced(text: string): string {
+function fenced(text: string, language = ""): string {
   const fence = "`".repeat(Math.max(3, 1 + longestRun(text)));
-  return `${fence}\n${text}\n${fence}`;
+  return `${fence}${language}\n${text}\n${fence}`;
+}
+
+function rowText({ mark, text }: DiffRow): string {
+  return mark === "⋮" ? `⋮ ${text}`.trimEnd() : mark + text;
 }
 
 function codeSpan(text: string): string {
@@ -88,8 +98,9 @@ const STYLE =
   `body{max-width:50rem;margin:2rem auto;padding:0 1rem;font:16px/1.5 system-ui,sans-serif;
 color:#1a1a1a;background:#fff}pre{white-space:pre-wrap;overflow-wrap:anywhere;background:#f4f4f4;
 padding:.5rem .75rem;border-radius:6px}.text{font:inherit;background:none;padding:0}
-img{max-width:100%}h2{font-size:1rem;border-top:1px solid #ddd;padding-top:1rem}
-@media(prefers-color-scheme:dark){body{color:#eee;background:#16181d}pre{background:#23262d}}`
+ins,del{text-decoration:none;background:#dff5e3}del{background:#fbe3e4}img{max-width:100%}h2{font-size:1rem;border-top:1px solid #ddd;padding-top:1rem}
+@media(prefers-color-scheme:dark){body{color:#eee;background:#16181d}pre{background:#23262d}
+ins{background:#173a22}del{background:#4a1d20}}`
     .replaceAll("\n", "");
 
 export const HTML: Format = {
@@ -106,14 +117,15 @@ export const HTML: Format = {
       "</ul>\n",
     ].join("\n");
   },
-  message(message, read) {
+  message(message, read, diffs = []) {
     const parts = [`<section><h2>${nameOf(message)}</h2>`];
     if (message.role === "tool") {
-      for (const { tool, ok, output, attachments } of message.results) {
+      for (const [n, { tool, ok, output, attachments }] of message.results.entries()) {
         parts.push(`<p><code>${escaped(visibleLine(tool))}</code>${ok ? "" : " failed"}:</p>`);
         parts.push(
           `<pre dir="auto">${escaped(visible(output))}</pre>`,
           ...pictures(attachments, read),
+          ...(diffs[n] ?? []).flatMap(htmlDiff),
         );
       }
     } else {
@@ -131,6 +143,15 @@ export const HTML: Format = {
   },
   end: () => "</main></body></html>\n",
 };
+
+function htmlDiff({ path, sum, rows }: FileDiff): string[] {
+  const about = `<p><code>${escaped(visibleLine(path))}</code> ${escaped(sum)}</p>`;
+  const lines = rows.map((row) => {
+    const text = escaped(rowText(row));
+    return row.mark === "+" ? `<ins>${text}</ins>` : row.mark === "-" ? `<del>${text}</del>` : text;
+  });
+  return lines.length === 0 ? [about] : [about, `<pre>${lines.join("\n")}</pre>`];
+}
 
 function pictures(attachments: readonly Attachment[] = [], read: ReadAttachment): string[] {
   return attachments.map((attachment) => {

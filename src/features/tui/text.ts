@@ -135,7 +135,8 @@ function rows(text: string, cols: number): string[] {
 
 /** Cuts a text to what fits, with an ellipsis. */
 export function cut(text: string, cols: number): string {
-  if (width(text) <= cols) return text;
+  // A thought can be one long line, which is cut anew in each frame.
+  if (text.length <= cols * GRAPHEME_MAX && width(text) <= cols) return text;
   if (cols < 1) return "";
   let kept = "";
   let used = 1;

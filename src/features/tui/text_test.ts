@@ -81,6 +81,8 @@ Deno.test("what is cut fits and tells so", () => {
   assertEquals(cut("日本語", 4), "日…");
   assertEquals(cut("abc", 3), "abc");
   assertEquals(cut("abc", 0), "");
+  // Only as much of it is looked at as columns can have.
+  assertEquals(cut("a" + "\u0301".repeat(100_000), 4).length, 4 * 32 + 1);
   for (const text of texts(300)) {
     for (const cols of [0, 1, 2, 5, 17]) {
       const plain = clean(text);

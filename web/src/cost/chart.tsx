@@ -20,6 +20,8 @@ const TOP = 8;
 const BOTTOM = 28;
 /** Room for the name of a time. */
 const WORD = 88;
+/** As wide as such a name; one that begins nearer to the end would leave the page. */
+const NAME = 56;
 
 /** Bars over time, those of a time on each other, told apart by their dashes as by their colours. */
 export function Chart({ series, names, metric, label }: ChartProps) {
@@ -60,7 +62,9 @@ function Plot({ series: { times, values }, names, metric, width }: PlotProps) {
         </g>
       ))}
       {timeTicks(times, Math.floor((width - LEFT - RIGHT) / WORD)).map(({ index, word }) => (
-        <text key={index} x={x(index)} y={HEIGHT - 8}>{word}</text>
+        x(index) > width - NAME
+          ? <text key={index} x={width} y={HEIGHT - 8} text-anchor="end">{word}</text>
+          : <text key={index} x={x(index)} y={HEIGHT - 8}>{word}</text>
       ))}
       {values.map((line, n) => {
         const bars = line.map((amount, index) => {

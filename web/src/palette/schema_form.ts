@@ -33,6 +33,7 @@ const WORDS: Readonly<Record<string, string>> = {
   args: "Arguments",
   cols: "Columns",
   seq: "Position",
+  urls: "URLs",
   workdir: "Directory",
 };
 

@@ -54,7 +54,7 @@ Deno.test("every verb's parameters have a form", () => {
 
 Deno.test("names of fields are words, with their units", () => {
   const names = ["session_id", "workdir", "since_seq", "budget_usd", "timeout_ms", "grace_s", "x"];
-  assertEquals(names.map(wordsOf), [
+  assertEquals([...names, "urls"].map(wordsOf), [
     "Session",
     "Directory",
     "Since position",
@@ -62,5 +62,6 @@ Deno.test("names of fields are words, with their units", () => {
     "Timeout in ms",
     "Grace in seconds",
     "X",
+    "URLs",
   ]);
 });

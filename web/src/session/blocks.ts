@@ -1,6 +1,7 @@
 /** Splits Markdown that is still being written into blocks; those before the last few stay as they are. */
 import type { Links, Token, Tokens } from "marked";
 import { FENCE_END, MarkdownLexer } from "./markdown_rules.ts";
+import { pieces } from "./pieces.ts";
 
 /** A piece of Markdown that can be shown by itself. */
 export type Block =
@@ -100,16 +101,5 @@ function blocksOf(token: Token): Block[] {
   }
   if (token.type === "def") return [{ kind: "text", raw, def: token as Tokens.Def }];
   if (token.type !== "paragraph" || raw.length <= PARAGRAPH_MAX) return [{ kind: "text", raw }];
-  const pieces: Block[] = [];
-  for (let from = 0; from < raw.length;) {
-    const space = raw.lastIndexOf(" ", from + PARAGRAPH_MAX);
-    const to = raw.length - from <= PARAGRAPH_MAX
-      ? raw.length
-      : space > from
-      ? space + 1
-      : from + PARAGRAPH_MAX;
-    pieces.push({ kind: "text", raw: raw.slice(from, to) });
-    from = to;
-  }
-  return pieces;
+  return pieces(raw, PARAGRAPH_MAX).map((raw) => ({ kind: "text", raw }));
 }

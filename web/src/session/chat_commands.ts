@@ -83,12 +83,9 @@ export async function runTyped(
   const queued = queuedText(line);
   if (queued === "") return { said: QUEUE_USAGE };
   if (queued !== undefined) {
-    const { text } = /^\\?\//.test(queued)
-      ? await call("commands.expand", { session_id, text: queued })
-      : { text: queued };
-    return { text, delivery: "queue" };
+    return { text: await expanded(queued, { session_id }, call), delivery: "queue" };
   }
-  if (word === "/help") return { said: await help(session_id, call) };
+  if (word === "/help") return { said: await help({ session_id }, call) };
   const setting = settingCommand(word);
   if (setting !== undefined) return { said: await runSetting(setting, session_id, call) };
   const undo = undoCommand(word);
@@ -98,13 +95,24 @@ export async function runTyped(
     return {};
   }
   if (undo !== undefined) return { said: await runUndo(undo, session_id, call) };
-  return await call("commands.expand", { session_id, text: line });
+  return { text: await expanded(line, { session_id }, call) };
+}
+
+/** Where commands are looked for. */
+type Place = { session_id: string } | { workdir: string };
+
+/** The message of a line, if a command is one. @throws for a command that there is not */
+async function expanded(text: string, at: Place, call: CallVerb): Promise<string> {
+  if (!/^\\?\//.test(text)) return text;
+  return (await call("commands.expand", { ...at, text })).text;
 }
 
 /** What the next session is to have. */
 export interface Chosen {
   model: string;
   approval: Approval;
+  /** Undefined until there is one. */
+  workdir?: string;
 }
 
 /** An answer where no session has begun, and what to choose for the next one. */
@@ -136,7 +144,7 @@ const OF_BEGUN: ReadonlySet<string> = new Set([
  *
  * @param now what the next session would have
  * @returns undefined for a line that a session is begun with
- * @throws for a model or a mode that there is not; as `models.list`
+ * @throws for a model, a mode or a command that there is not; as `models.list`
  */
 export async function answerFirst(
   line: string,
@@ -144,11 +152,13 @@ export async function answerFirst(
   call: CallVerb,
 ): Promise<AnsweredFirst | undefined> {
   const word = line.trim();
-  if (word === "/help") return { said: commandHelp() };
+  const at = now.workdir === undefined ? undefined : { workdir: now.workdir };
+  if (word === "/help") return { said: at ? await help(at, call) : commandHelp() };
   const [first] = word.split(/\s/, 1);
   const name = word === "/exit" ? "/quit" : first;
   if (Object.hasOwn(INSTEAD, name)) return { said: INSTEAD[name] };
-  if (queuedText(line) === "") return { said: QUEUE_USAGE };
+  const queued = queuedText(line);
+  if (queued === "") return { said: QUEUE_USAGE };
   const { setting, value } = settingCommand(word) ?? { setting: undefined, value: "" };
   if (setting === "model") {
     if (value === "") return { said: await modelsText(now.model, call) };
@@ -168,13 +178,14 @@ export async function answerFirst(
   if (setting === "cost") return { said: "$0.0000 so far: no session has begun here." };
   if (setting !== undefined && value !== "" && BEGUN_WITH.has(setting)) return undefined;
   if (setting === undefined && !OF_BEGUN.has(word) && undoCommand(word) === undefined) {
+    if (at) await expanded(queued ?? line, at, call);
     return undefined;
   }
   return { said: `${name} is for a session. Say first what the agent should do.` };
 }
 
-async function help(session_id: string, call: CallVerb): Promise<string> {
-  const { commands, problems } = await call("commands.list", { session_id });
+async function help(at: Place, call: CallVerb): Promise<string> {
+  const { commands, problems } = await call("commands.list", at);
   return [
     commandHelp(),
     ...commands.map(({ name, argument_hint = "", description }) =>

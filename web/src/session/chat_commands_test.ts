@@ -1,4 +1,4 @@
-import { assertEquals, assertRejects } from "@std/assert";
+import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { chatCommands } from "../../../src/features/chat_commands/command_help.ts";
 import type { CallVerb } from "../../../src/features/verb_types.ts";
 import { answerFirst, runTyped } from "./chat_commands.ts";
@@ -55,4 +55,35 @@ Deno.test("where no session has begun, each command is answered or begins one; n
   const cost = (await first("/cost"))?.said;
   assertEquals(cost, "$0.0000 so far: no session has begun here.");
   assertEquals((await first("/undo"))?.said.startsWith("/undo is for a session."), true);
+});
+
+Deno.test("where a session may begin, its directory says which commands there are", async () => {
+  const at = { workdir: "/p" };
+  const asked: unknown[] = [];
+  const call = (name: string, params: unknown) => {
+    asked.push([name, params]);
+    if (name === "commands.list") {
+      const commands = [{ name: "mine", argument_hint: "[x]", description: "Does it" }];
+      return Promise.resolve({ commands, problems: [{ path: "/p/a b.md", message: "no" }] });
+    }
+    const { text } = params as { text: string };
+    return text.startsWith("/none")
+      ? Promise.reject(new Error("unknown command /none"))
+      : Promise.resolve({ text });
+  };
+  const now = { model: "a/b", approval: "ask", ...at } as const;
+  const first = (line: string) => answerFirst(line, now, call as unknown as CallVerb);
+  const said = (await first("/help"))?.said ?? "";
+  assertStringIncludes(said, "/mine [x]  Does it");
+  assertStringIncludes(said, "not used: /p/a b.md: no");
+  assertEquals(await first("/mine 1"), undefined);
+  assertEquals(await first("/queue /mine 2"), undefined);
+  assertEquals(await first("/queue plain"), undefined);
+  assertEquals(await first("/effort high"), undefined);
+  await assertRejects(() => first("/none"), Error, "unknown command /none");
+  await assertRejects(() => first("/queue /none"), Error, "unknown command /none");
+  assertEquals(asked, [
+    ["commands.list", at],
+    ...["/mine 1", "/mine 2", "/none", "/none"].map((text) => ["commands.expand", { ...at, text }]),
+  ]);
 });

@@ -13,9 +13,13 @@ import { Pictures } from "./pictures.tsx";
 import { MessageActions, UndoRewind } from "./rewind.tsx";
 import { Reads } from "./reads_view.tsx";
 import { RetryButton } from "./retry.tsx";
+import { pieces } from "./pieces.ts";
 import type { Row } from "./rows.ts";
 import type { SessionStore } from "./store.ts";
 import { Json, ToolCard } from "./tool_card.tsx";
+
+/** Characters of a thought that are laid out together. */
+const PIECE_MAX = 2_000;
 
 interface RowProps {
   row: Row;
@@ -124,15 +128,17 @@ interface ThoughtProps {
   store: SessionStore;
 }
 
+/** Minutes of thinking are a long text: only its last piece is laid out anew when it grows. */
 function Thought({ item, store }: ThoughtProps) {
+  const open = store.isOpen(item.key) ?? false;
   return (
     <details
       class="thought"
-      open={store.isOpen(item.key) ?? false}
+      open={open}
       onToggle={({ currentTarget }) => store.toggle(item.key, currentTarget.open)}
     >
       <summary>{thoughtText(item)}</summary>
-      <p dir="auto">{item.text}</p>
+      {open && pieces(item.text, PIECE_MAX).map((piece, n) => <p key={n} dir="auto">{piece}</p>)}
     </details>
   );
 }

@@ -29,6 +29,8 @@ export function Transcript({ store, search, sent }: TranscriptProps) {
   const { conversation, version } = store;
   const maker = useMemo(() => new RowMaker(), [conversation]);
   const rows = useMemo(() => maker.rows(conversation.items), [maker, version]);
+  // Items grow also between two repaints: a row that is measured then is not drawn for it.
+  const revisions = useMemo(() => rows.map(revisionOf), [rows]);
   const following = useSignal(true);
   /** Where it was scrolled to last. */
   const top = useRef(0);
@@ -64,7 +66,9 @@ export function Transcript({ store, search, sent }: TranscriptProps) {
     following.value = false;
     const row = rows[n];
     if (row.kind === "reads") store.toggle(row.key, true);
-    else if (row.item.kind === "tool") store.toggle(row.item.key, true);
+    else if (row.item.kind === "tool" || row.item.kind === "thought") {
+      store.toggle(row.item.key, true);
+    }
     virtualizer.scrollToIndex(n, { align: "center" });
   };
   const reading = useReadingPlace({
@@ -130,7 +134,7 @@ export function Transcript({ store, search, sent }: TranscriptProps) {
               >
                 <RowView
                   row={rows[index]}
-                  revision={revisionOf(rows[index])}
+                  revision={revisions[index]}
                   newest={index === rows.length - 1}
                   store={store}
                 />

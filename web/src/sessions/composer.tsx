@@ -37,7 +37,7 @@ export function NewSession({ info }: { info: Result<"daemon.info"> | undefined }
   const answer = async (line: string, text: string) => {
     const { answerFirst } = await app.load(() => import("../session/on_demand.ts"));
     const call: CallVerb = (name, params) => client.ask(name, params);
-    const now = { model: model ?? info?.default_model ?? "default", approval };
+    const now = { model: model ?? info?.default_model ?? "default", approval, workdir };
     const answered = await answerFirst(line, now, call);
     if (answered === undefined) return false;
     said.value = visible(answered.said);

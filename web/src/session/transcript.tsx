@@ -39,6 +39,7 @@ export function Transcript({ store, search, sent }: TranscriptProps) {
     estimateSize: (n) => estimatedHeight(rows[n]),
     getItemKey: (n) => rows[n]?.key ?? n,
     overscan: OVERSCAN,
+    holds: !following.peek(),
   });
   const height = virtualizer.getTotalSize();
   const room = virtualizer.scrollRect?.height ?? 0;

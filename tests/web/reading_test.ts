@@ -249,27 +249,21 @@ Deno.test({
     const at_rest = await listeners(page);
     await page.addInitScript(HOLD_FRAMES);
     const scroll = "document.querySelector('[role=log]').scrollTop";
-    /** Loads it, and lets it go a part of the way. */
+    /** Loads it, and lets it go a part of the way. Playwright's own waiting needs frames. */
     const begun = async () => {
       await page.reload();
-      await page.getByRole("button", { name: "Newest" }).waitFor();
       await until(async () => (await listeners(page)).length > at_rest.length, "what listens");
       await page.evaluate("nextFrame()");
-      await page.getByRole("log").hover();
     };
     const gone = async () => {
       await page.evaluate("letGo()");
-      await page.evaluate(`new Promise((done) => {
-        let left = 60;
-        const frame = () => left-- > 0 ? requestAnimationFrame(frame) : done();
-        frame();
-      })`);
+      await frames(page, 60);
     };
     for (const [what, act] of Object.entries(ACTS)) {
       await begun();
       await act(page);
-      await page.evaluate(`${scroll} -= 900`);
-      const left = await page.evaluate(PLACE) as [number, string];
+      await page.evaluate(`${scroll} -= 300`);
+      const left = await keptPlace(page);
       await gone();
       assertEquals([what, await isAt(page, left)], [what, true]);
       assertEquals([what, await listeners(page)], [what, at_rest]);
@@ -277,10 +271,10 @@ Deno.test({
     }
     // The control: who does nothing is brought there.
     await begun();
-    await page.evaluate(`${scroll} -= 900`);
+    await page.evaluate(`${scroll} -= 300`);
     await gone();
     await until(() => isAt(page, place), "the place");
-    assertEquals(await listeners(page), at_rest);
+    await until(async () => (await listeners(page)).length === at_rest.length, "nothing listens");
     app.clean("going to a place");
   },
 });

@@ -73,7 +73,8 @@ export function Transcript({ store, search, sent }: TranscriptProps) {
     rows,
     loaded: store.loaded.value,
     following,
-    scrollToRow: (n) => virtualizer.scrollToIndex(n, { align: "start" }),
+    // Not by scrollToIndex: it would go on scrolling there after the person scrolled.
+    scrollToRow: (n) => scroller.current!.scrollTop = virtualizer.getOffsetForIndex(n, "start")![0],
   });
   useEffect(() => {
     search.look(rows);

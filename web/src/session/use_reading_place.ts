@@ -18,10 +18,8 @@ type Place = [
 ];
 /** A scroll has ended when nothing moved for so long; browsers refuse what is kept too often. */
 const SCROLLED_MS = 100;
-/** How long rows may take to get their heights, in frames. */
-const FRAMES = 30;
-/** In so many frames nothing moves when all heights are known. */
-const STILL = 3;
+/** How long rows may take to get their heights, in frames: some load what they are drawn with. */
+const FRAMES = 300;
 
 interface Reading {
   scroller: RefObject<HTMLElement>;
@@ -78,7 +76,8 @@ function placeIn(scroller: HTMLElement, rows: readonly Row[]): string {
   const cut = drawn.find((it) => it.getBoundingClientRect().bottom > top);
   const row = rows.find(({ key }) => key === cut?.dataset.key);
   if (cut === undefined || row === undefined) return "";
-  const above = Math.max(0, Math.round(top - cut.getBoundingClientRect().top));
+  // Not whole pixels: rounded at each return, the place would drift.
+  const above = Math.max(0, Math.round((top - cut.getBoundingClientRect().top) * 100) / 100);
   return JSON.stringify([above, row.key, firstItem(row).seq, callOf(row)] satisfies Place);
 }
 
@@ -106,7 +105,6 @@ function rowAt(rows: readonly Row[], [, key, seq, call_id]: Place, all: boolean)
  * the person does anything.
  */
 function settle(scroller: HTMLElement, key: string, above: number, draw: () => void): void {
-  let still = 0;
   let frames = 0;
   const acted = new AbortController();
   const { signal } = acted;
@@ -116,14 +114,13 @@ function settle(scroller: HTMLElement, key: string, above: number, draw: () => v
   const step = () => {
     if (signal.aborted) return;
     // Its listeners go with it.
-    if (!scroller.isConnected || frames++ >= FRAMES || still >= STILL) return acted.abort();
+    if (!scroller.isConnected || frames++ >= FRAMES) return acted.abort();
     const row = scroller.querySelector(`.row[data-key="${CSS.escape(key)}"]`);
     if (row === null) draw();
     else {
       const box = scroller.getBoundingClientRect();
       const away = row.getBoundingClientRect().top + above - box.top;
-      still = Math.abs(away) < 1 ? still + 1 : 0;
-      scroller.scrollTop += away;
+      if (Math.abs(away) > 0.5) scroller.scrollTop += away;
     }
     requestAnimationFrame(step);
   };

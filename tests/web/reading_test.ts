@@ -71,7 +71,7 @@ async function keptPlace(page: Page): Promise<[number, string]> {
   await until(async () => {
     const before = kept;
     kept = await page.evaluate(`JSON.stringify([history.state, ${PLACE}])`);
-    return kept === before && !kept.startsWith("[null");
+    return kept === before && kept.includes("read_at");
   }, "the end of the scroll");
   return JSON.parse(kept)[1];
 }
@@ -200,81 +200,3 @@ for (const trims of [false, true]) {
     },
   });
 }
-
-/** Has each frame that the page asks for wait until it is told to come. */
-const HOLD_FRAMES = `{
-  const soon = requestAnimationFrame;
-  let waiting = [];
-  let holds = true;
-  globalThis.requestAnimationFrame = (call) => holds ? waiting.push(call) : soon(call);
-  globalThis.nextFrame = () => {
-    const calls = waiting;
-    waiting = [];
-    for (const call of calls) call(performance.now());
-  };
-  globalThis.letGo = () => {
-    holds = false;
-    nextFrame();
-  };
-}`;
-
-/** What waits for somebody to turn the wheel, anywhere on the page. */
-async function listeners(page: Page): Promise<string[]> {
-  const session = await page.context().newCDPSession(page);
-  const { result } = await session.send("Runtime.evaluate", { expression: "globalThis" });
-  const found = await session.send("DOMDebugger.getEventListeners", {
-    objectId: result.objectId!,
-  });
-  await session.detach();
-  return found.listeners.map(({ type }) => type).filter((type) => type === "wheel");
-}
-
-const ACTS: Record<string, (page: Page) => Promise<void>> = {
-  "turns the wheel": (page) => page.mouse.wheel(0, 1),
-  "presses a key": (page) => page.keyboard.press("Shift"),
-  "presses a button": (page) => page.mouse.down(),
-};
-
-Deno.test({
-  name: "a conversation that goes to where somebody read stops as soon as they do anything, " +
-    "and listens to nothing once it is there",
-  ignore: no_browser,
-  async fn() {
-    await using it = await conversation();
-    await using browser = await shared.profile();
-    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
-    const { page } = app;
-    await readIn(app);
-    let place = await keptPlace(page);
-    assertEquals(await listeners(page), []);
-    await page.addInitScript(HOLD_FRAMES);
-    const scroll = "document.querySelector('[role=log]').scrollTop";
-    /** Loads it, and lets it go a part of the way. Playwright's own waiting needs frames. */
-    const begun = async () => {
-      await page.reload();
-      await until(async () => (await listeners(page)).length > 0, "what listens");
-      await page.evaluate("nextFrame()");
-    };
-    const gone = async () => {
-      await page.evaluate("letGo()");
-      await frames(page, 60);
-    };
-    for (const [what, act] of Object.entries(ACTS)) {
-      await begun();
-      await act(page);
-      await page.evaluate(`${scroll} -= 300`);
-      place = await keptPlace(page);
-      await gone();
-      assertEquals([what, await isAt(page, place)], [what, true]);
-      assertEquals([what, await listeners(page)], [what, []]);
-      await page.mouse.up();
-    }
-    // The control: who does nothing is brought there.
-    await begun();
-    await page.evaluate(`${scroll} -= 300`);
-    await gone();
-    await until(() => isAt(page, place), "the place");
-    await until(async () => (await listeners(page)).length === 0, "nothing listens");
-    app.clean("going to a place");
-  },
-});

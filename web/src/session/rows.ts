@@ -36,11 +36,6 @@ export function revisionOf(row: Row): number {
   return row.items.reduce((sum, { revision }) => sum + revision + 1, 0);
 }
 
-/** The item that a row begins with. */
-export function firstItem(row: Row): Item {
-  return row.kind === "reads" ? row.items[0] : row.item;
-}
-
 /** How far from a position in the journal a row is. */
 export function distanceTo(row: Row, seq: number): number {
   const items = row.kind === "reads" ? row.items : [row.item];

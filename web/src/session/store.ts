@@ -21,21 +21,15 @@ const REPAINT_MS = 125;
 const PAGE = 20_000;
 
 /** A session as far as its events were read. */
-class Read {
-  readonly state: SessionState;
-  readonly conversation = new ViewList();
-  /** When the running turn began, as far as the journal has it. */
-  turn_at: string | undefined;
+type Read = ReturnType<typeof unread>;
 
-  constructor(id: string) {
-    this.state = emptyState(id);
-  }
-
-  apply(event: SessionEvent): Change[] {
-    if (event.type === "turn.started") this.turn_at = event.at;
-    applyToState(this.state, event);
-    return this.conversation.apply(event);
-  }
+function unread(id: string) {
+  return {
+    state: emptyState(id),
+    conversation: new ViewList(),
+    /** When the running turn began, as far as the journal has it. */
+    turn_at: undefined as string | undefined,
+  };
 }
 
 export class SessionStore {
@@ -46,8 +40,6 @@ export class SessionStore {
   readonly #version = signal(0);
   #read: Read;
   #leave = () => {};
-  /** How often it was opened: only what the last time reads is shown. */
-  #openings = 0;
   #closed = false;
   #paint: ReturnType<typeof setTimeout> | undefined;
   /** What draws the changes of a question, if one waited when the session was opened. */
@@ -79,7 +71,7 @@ export class SessionStore {
     this.id = id;
     this.#onChanges = onChanges;
     this.#prepare = prepare;
-    this.#read = new Read(id);
+    this.#read = unread(id);
     this.draft = new Draft(client, id);
   }
 
@@ -132,20 +124,18 @@ export class SessionStore {
    * empty conversation in between would be scrolled to its beginning, without focus and selection.
    */
   async open(): Promise<void> {
-    const opening = ++this.#openings;
     this.error.value = undefined;
     this.#leave();
     try {
       const read = await this.#load();
       await this.#prepare(read.state);
-      if (this.#closed || opening !== this.#openings) return;
+      if (this.#closed) return;
       keepKeys(this.#read.conversation.items, read.conversation.items);
       this.#read = read;
       this.#follow();
       this.loaded.value = true;
       this.#version.value++;
     } catch (error) {
-      if (opening !== this.#openings) return;
       // It was rewritten between two pages.
       if (error instanceof RpcError && error.code === "journal_trimmed") return this.open();
       this.error.value = explain(error);
@@ -159,7 +149,7 @@ export class SessionStore {
   }
 
   async #load(): Promise<Read> {
-    const read = new Read(this.id);
+    const read = unread(this.id);
     for (let more = true, since_seq = 0; more && !this.#closed;) {
       const page = await this.#client.ask("session.history", {
         session_id: this.id,
@@ -167,7 +157,7 @@ export class SessionStore {
         limit: PAGE,
         deltas: "session",
       });
-      for (const event of page.events) read.apply(event);
+      for (const event of page.events) this.#apply(event, read);
       // The fold has seen less than was read: the other form of the text was left out.
       read.state.last_seq = since_seq = page.last_seq;
       more = page.more;
@@ -189,11 +179,17 @@ export class SessionStore {
 
   #take(event: PushedEvent): void {
     if (event.seq! <= this.#read.state.last_seq) return;
-    this.#onChanges(this.#read.apply(event as unknown as SessionEvent));
+    this.#onChanges(this.#apply(event as unknown as SessionEvent));
     this.#paint ??= setTimeout(() => {
       this.#paint = undefined;
       this.#version.value++;
     }, REPAINT_MS);
+  }
+
+  #apply(event: SessionEvent, read = this.#read): Change[] {
+    if (event.type === "turn.started") read.turn_at = event.at;
+    applyToState(read.state, event);
+    return read.conversation.apply(event);
   }
 
   #ended(error: RpcError | undefined): void {

@@ -3,19 +3,10 @@ import type { Signal } from "@preact/signals";
 import type { RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useApp } from "../app.ts";
-import { distanceTo, firstItem, type Row } from "./rows.ts";
+import type { Row } from "./rows.ts";
 
-/** By which name an entry of the history keeps it. */
-const NAME = "read_at";
-/** It is kept as JSON: entries of the history are compared. */
-type Place = [
-  /** How much of the row is above the top of the conversation, in pixels. */
-  above: number,
-  key: string,
-  seq: number,
-  /** Of its first call, or empty. */
-  call_id: string,
-];
+/** By which name an entry of the history keeps it: the row at the top, and how far it is above. */
+const NAME = "reading";
 /** A scroll has ended when nothing moved for so long; browsers refuse what is kept too often. */
 const SCROLLED_MS = 100;
 /** How long rows may take to get their heights, in frames: some load what they are drawn with. */
@@ -47,14 +38,13 @@ export function useReadingPlace(reading: Reading): ReadingPlace {
   const timer = useRef(0);
   useEffect(() => () => clearTimeout(timer.current), []);
   useEffect(() => {
-    if (left.place === undefined) return;
-    const place: Place = JSON.parse(left.place);
-    const n = rowAt(rows, place, loaded);
+    const [, offset, key] = left.place?.match(/^([\d.]+) (.*)$/s) ?? [];
+    const n = rows.findIndex((row) => row.key === key);
     if (n >= 0 || loaded) left.place = undefined;
     if (n < 0) return;
     left.found = true;
     following.value = false;
-    settle(scroller.current!, rows[n].key, place[0], () => scrollToRow(n));
+    settle(scroller.current!, key, Number(offset), () => scrollToRow(n));
   }, [rows, loaded]);
   return {
     returns: () => left.found || left.place !== undefined,
@@ -62,7 +52,7 @@ export function useReadingPlace(reading: Reading): ReadingPlace {
       clearTimeout(timer.current);
       timer.current = setTimeout(() => {
         if (left.place !== undefined) return;
-        const place = following.peek() ? "" : placeIn(scroller.current!, rows);
+        const place = following.peek() ? "" : placeIn(scroller.current!);
         if (place !== (router.kept(NAME) ?? "")) router.keep(NAME, place);
       }, SCROLLED_MS);
     },
@@ -70,34 +60,14 @@ export function useReadingPlace(reading: Reading): ReadingPlace {
 }
 
 /** The row that the top of the conversation cuts, and how many pixels of it are above. */
-function placeIn(scroller: HTMLElement, rows: readonly Row[]): string {
+function placeIn(scroller: HTMLElement): string {
   const { top } = scroller.getBoundingClientRect();
-  const drawn = [...scroller.querySelectorAll<HTMLElement>(".row[data-key]")];
-  const cut = drawn.find((it) => it.getBoundingClientRect().bottom > top);
-  const row = rows.find(({ key }) => key === cut?.dataset.key);
-  if (cut === undefined || row === undefined) return "";
-  // Not whole pixels: rounded at each return, the place would drift.
-  const above = Math.max(0, Math.round((top - cut.getBoundingClientRect().top) * 100) / 100);
-  return JSON.stringify([above, row.key, firstItem(row).seq, callOf(row)] satisfies Place);
-}
-
-function callOf(row: Row): string {
-  const item = firstItem(row);
-  return item.kind === "tool" ? item.call_id : "";
-}
-
-/**
- * The row of a place, or -1. In a checkpoint items have other keys, and calls the seq at which their
- * step began: with all rows there, it is the nearest of the same call, or the nearest.
- */
-function rowAt(rows: readonly Row[], [, key, seq, call_id]: Place, all: boolean): number {
-  const n = rows.findIndex((row) => row.key === key && firstItem(row).seq === seq);
-  if (n >= 0 || !all || seq === 0) return n;
-  const [block] = key.match(/\.\d+$/) ?? [""];
-  const other = (row: Row) => callOf(row) === call_id ? 0 : 1e9;
-  const away = (row: Row) =>
-    distanceTo(row, seq) + other(row) + (row.key.endsWith(block) ? 0 : 0.5);
-  return rows.reduce((best, row, n) => best < 0 || away(row) < away(rows[best]) ? n : best, -1);
+  const rows = [...scroller.querySelectorAll<HTMLElement>(".row[data-key]")];
+  const row = rows.find((it) => it.getBoundingClientRect().bottom > top);
+  if (row === undefined) return "";
+  const above = Math.max(0, top - row.getBoundingClientRect().top);
+  // Not in whole pixels: rounded at each return, the place would drift.
+  return `${above.toFixed(2)} ${row.dataset.key}`;
 }
 
 /**
@@ -108,19 +78,18 @@ function settle(scroller: HTMLElement, key: string, above: number, draw: () => v
   let frames = 0;
   const acted = new AbortController();
   const { signal } = acted;
+  const end = () => acted.abort();
   for (const act of ["wheel", "pointerdown", "keydown"]) {
-    addEventListener(act, () => acted.abort(), { passive: true, signal });
+    addEventListener(act, end, { passive: true, signal });
   }
   const step = () => {
-    if (signal.aborted) return;
     // Its listeners go with it.
-    if (!scroller.isConnected || frames++ >= FRAMES) return acted.abort();
+    if (signal.aborted || !scroller.isConnected || frames++ >= FRAMES) return end();
     const row = scroller.querySelector(`.row[data-key="${CSS.escape(key)}"]`);
     if (row === null) draw();
     else {
       const box = scroller.getBoundingClientRect();
-      const away = row.getBoundingClientRect().top + above - box.top;
-      if (Math.abs(away) > 0.5) scroller.scrollTop += away;
+      scroller.scrollTop += row.getBoundingClientRect().top + above - box.top;
     }
     requestAnimationFrame(step);
   };

@@ -46,9 +46,9 @@ function inSight(list: List): VirtualItem[] {
   // By the heights that are known now: for these it has been scrolled already.
   list.getTotalSize();
   const { range, measurementsCache } = list;
-  if (range === null) return [];
+  if (!range) return [];
   const [cut, ...rows] = measurementsCache.slice(range.startIndex, range.endIndex + 1);
-  return [...rows, cut].filter((row) => row !== undefined);
+  return cut ? [...rows, cut] : [];
 }
 
 /**
@@ -57,15 +57,15 @@ function inSight(list: List): VirtualItem[] {
  * @returns what scrolls it to where it was seen, once it is drawn; undefined when it did not move
  */
 function wayBack(list: List, before: readonly VirtualItem[]): (() => void) | undefined {
-  if (before.length === 0) return undefined;
   list.getTotalSize();
   const now = list.measurementsCache;
-  for (const { index, key, start } of before) {
-    const row = now[index]?.key === key ? now[index] : now.find((it) => it.key === key);
+  for (const { key, start } of before) {
+    const row = now.find((it) => it.key === key);
     const drawn = list.elementsCache.get(key);
-    if (row === undefined || drawn === undefined) continue;
-    if (row.start === start) return undefined;
-    list.scrollOffset! += row.start - start;
+    if (!row || !drawn) continue;
+    const away = row.start - start;
+    if (!away) return;
+    list.scrollOffset! += away;
     const { top } = drawn.getBoundingClientRect();
     return () => {
       // Known only later, the new heights of rows above would be scrolled for a second time.
@@ -75,5 +75,4 @@ function wayBack(list: List, before: readonly VirtualItem[]): (() => void) | und
       list.scrollElement!.scrollTop += drawn.getBoundingClientRect().top - top;
     };
   }
-  return undefined;
 }

@@ -20,6 +20,7 @@ import {
   framePolicy,
   type Manifest,
 } from "../src/doors/app.ts";
+import { isStale } from "./web_stale.ts";
 
 const root = dirname(dirname(fromFileUrl(import.meta.url)));
 const web = join(root, "web");
@@ -53,32 +54,6 @@ const ICONS = {
   icon_512: "icon-512.png",
   icon_maskable: "icon-maskable.png",
 };
-
-/** Whether a source is newer than the build or gone, or there is none. */
-async function isStale(): Promise<boolean> {
-  try {
-    const built = (await Deno.stat(MANIFEST)).mtime!.getTime();
-    const modules: string[] = JSON.parse(await Deno.readTextFile(MODULES));
-    for (const source of [...SOURCES, ...modules]) {
-      if (await newestIn(join(root, source)) > built) return true;
-    }
-    return false;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return true;
-    throw error;
-  }
-}
-
-/** When a file, or anything in a folder, was changed last: also what was taken out of it. */
-async function newestIn(path: string): Promise<number> {
-  const { mtime, isDirectory } = await Deno.stat(path);
-  let newest = mtime!.getTime();
-  if (!isDirectory) return newest;
-  for await (const { name } of Deno.readDir(path)) {
-    newest = Math.max(newest, await newestIn(join(path, name)));
-  }
-  return newest;
-}
 
 async function bundle(outdir: string, ...args: string[]): Promise<void> {
   const { success, stderr } = await new Deno.Command(Deno.execPath(), {
@@ -228,7 +203,7 @@ async function write(path: string, bytes: Uint8Array): Promise<void> {
  * @throws {Error} what the bundler says about a source with an error.
  */
 export async function buildWeb({ if_stale = false } = {}): Promise<void> {
-  if (if_stale && !await isStale()) return;
+  if (if_stale && !await isStale(root, { manifest: MANIFEST, modules: MODULES }, SOURCES)) return;
   await Deno.mkdir(WEB_DIST, { recursive: true });
   const out = await Deno.makeTempDir({ dir: WEB_DIST });
   try {

@@ -11,6 +11,7 @@ import type { Client } from "../rpc/client.ts";
 import { explain, type PushedEvent, RpcError } from "../rpc/api.ts";
 import type { AskedDiffProps } from "./asked_changes.ts";
 import { Draft } from "./draft.ts";
+import { keepKeys } from "./keep_keys.ts";
 
 /**
  * What happens is drawn so far apart: with the rows that are measured then, and the scrolling after
@@ -19,14 +20,25 @@ import { Draft } from "./draft.ts";
 const REPAINT_MS = 125;
 const PAGE = 20_000;
 
+/** A session as far as its events were read. */
+type Read = ReturnType<typeof unread>;
+
+function unread(id: string) {
+  return {
+    state: emptyState(id),
+    conversation: new ViewList(),
+    /** When the running turn began, as far as the journal has it. */
+    turn_at: undefined as string | undefined,
+  };
+}
+
 export class SessionStore {
   readonly id: string;
   readonly #client: Client;
   readonly #onChanges: (changes: readonly Change[]) => void;
   readonly #prepare: (state: SessionState) => Promise<void>;
   readonly #version = signal(0);
-  #state: SessionState;
-  #conversation = new ViewList();
+  #read: Read;
   #leave = () => {};
   #closed = false;
   #paint: ReturnType<typeof setTimeout> | undefined;
@@ -38,8 +50,6 @@ export class SessionStore {
   readonly draft: Draft;
   /** Grows when the composer is to take the focus: its text was put there. */
   readonly edits = signal(0);
-  /** When the running turn began, as far as the journal has it. */
-  #turn_at: string | undefined;
   /** Queued messages that were taken back, for the composer. */
   readonly returned = signal<readonly Withdrawn[]>([]);
   /** Why there is nothing to show. */
@@ -61,7 +71,7 @@ export class SessionStore {
     this.id = id;
     this.#onChanges = onChanges;
     this.#prepare = prepare;
-    this.#state = emptyState(id);
+    this.#read = unread(id);
     this.draft = new Draft(client, id);
   }
 
@@ -73,13 +83,13 @@ export class SessionStore {
   /** What the session is in; who reads it to draw it draws again when the store says so. */
   get state(): SessionState {
     this.#version.value;
-    return this.#state;
+    return this.#read.state;
   }
 
   /** What is shown; who reads it to draw it draws again when the store says so. */
   get conversation(): ViewList {
     this.#version.value;
-    return this.#conversation;
+    return this.#read.conversation;
   }
 
   /** Whether a tool card was opened; undefined when nobody did anything to it. */
@@ -95,7 +105,7 @@ export class SessionStore {
   /** When the running turn began. */
   get turn_at(): string | undefined {
     this.#version.value;
-    return this.#turn_at;
+    return this.#read.turn_at;
   }
 
   /** Has the composer take a message to change and send again, above what is being written. */
@@ -109,16 +119,19 @@ export class SessionStore {
     this.returned.value = [...this.returned.peek(), ...messages];
   }
 
-  /** Loads what happened and follows what happens. */
+  /**
+   * Loads what happened and follows what happens. What is shown stays until all of it is there: an
+   * empty conversation in between would be scrolled to its beginning, without focus and selection.
+   */
   async open(): Promise<void> {
     this.error.value = undefined;
     this.#leave();
-    this.#state = emptyState(this.id);
-    this.#conversation = new ViewList();
     try {
-      await this.#load();
-      await this.#prepare(this.#state);
+      const read = await this.#load();
+      await this.#prepare(read.state);
       if (this.#closed) return;
+      keepKeys(this.#read.conversation.items, read.conversation.items);
+      this.#read = read;
       this.#follow();
       this.loaded.value = true;
       this.#version.value++;
@@ -135,7 +148,8 @@ export class SessionStore {
     this.#leave();
   }
 
-  async #load(): Promise<void> {
+  async #load(): Promise<Read> {
+    const read = unread(this.id);
     for (let more = true, since_seq = 0; more && !this.#closed;) {
       const page = await this.#client.ask("session.history", {
         session_id: this.id,
@@ -143,18 +157,19 @@ export class SessionStore {
         limit: PAGE,
         deltas: "session",
       });
-      for (const event of page.events) this.#apply(event);
+      for (const event of page.events) this.#apply(event, read);
       // The fold has seen less than was read: the other form of the text was left out.
-      this.#state.last_seq = since_seq = page.last_seq;
+      read.state.last_seq = since_seq = page.last_seq;
       more = page.more;
     }
+    return read;
   }
 
   #follow(): void {
     this.#leave = this.#client.subscribe("session.subscribe", {
       params: () => ({
         session_id: this.id,
-        since_seq: this.#state.last_seq,
+        since_seq: this.#read.state.last_seq,
         deltas: "session" as const,
       }),
       event: (event) => this.#take(event),
@@ -163,7 +178,7 @@ export class SessionStore {
   }
 
   #take(event: PushedEvent): void {
-    if (event.seq! <= this.#state.last_seq) return;
+    if (event.seq! <= this.#read.state.last_seq) return;
     this.#onChanges(this.#apply(event as unknown as SessionEvent));
     this.#paint ??= setTimeout(() => {
       this.#paint = undefined;
@@ -171,10 +186,10 @@ export class SessionStore {
     }, REPAINT_MS);
   }
 
-  #apply(event: SessionEvent): Change[] {
-    if (event.type === "turn.started") this.#turn_at = event.at;
-    applyToState(this.#state, event);
-    return this.#conversation.apply(event);
+  #apply(event: SessionEvent, read = this.#read): Change[] {
+    if (event.type === "turn.started") read.turn_at = event.at;
+    applyToState(read.state, event);
+    return read.conversation.apply(event);
   }
 
   #ended(error: RpcError | undefined): void {

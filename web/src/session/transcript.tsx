@@ -41,6 +41,7 @@ export function Transcript({ store, search, sent }: TranscriptProps) {
     estimateSize: (n) => estimatedHeight(rows[n]),
     getItemKey: (n) => rows[n]?.key ?? n,
     overscan: OVERSCAN,
+    holds: !following.peek(),
   });
   const height = virtualizer.getTotalSize();
   const room = virtualizer.scrollRect?.height ?? 0;
@@ -76,7 +77,8 @@ export function Transcript({ store, search, sent }: TranscriptProps) {
     rows,
     loaded: store.loaded.value,
     following,
-    scrollToRow: (n) => virtualizer.scrollToIndex(n, { align: "start" }),
+    // Not by scrollToIndex: it would go on scrolling there after the person scrolled.
+    scrollToRow: (n) => scroller.current!.scrollTop = virtualizer.getOffsetForIndex(n, "start")![0],
   });
   useEffect(() => {
     search.look(rows);

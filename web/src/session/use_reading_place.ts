@@ -9,10 +9,8 @@ import type { Row } from "./rows.ts";
 const NAME = "reading";
 /** A scroll has ended when nothing moved for so long; browsers refuse what is kept too often. */
 const SCROLLED_MS = 100;
-/** How long rows may take to get their heights, in frames. */
-const FRAMES = 30;
-/** In so many frames nothing moves when all heights are known. */
-const STILL = 3;
+/** How long rows may take to get their heights, in frames: some load what they are drawn with. */
+const FRAMES = 300;
 
 interface Reading {
   scroller: RefObject<HTMLElement>;
@@ -40,7 +38,7 @@ export function useReadingPlace(reading: Reading): ReadingPlace {
   const timer = useRef(0);
   useEffect(() => () => clearTimeout(timer.current), []);
   useEffect(() => {
-    const [, offset, key] = left.place?.match(/^(\d+) (.*)$/s) ?? [];
+    const [, offset, key] = left.place?.match(/^([\d.]+) (.*)$/s) ?? [];
     const n = rows.findIndex((row) => row.key === key);
     if (n >= 0 || loaded) left.place = undefined;
     if (n < 0) return;
@@ -68,7 +66,8 @@ function placeIn(scroller: HTMLElement): string {
   const row = rows.find((it) => it.getBoundingClientRect().bottom > top);
   if (row === undefined) return "";
   const above = Math.max(0, top - row.getBoundingClientRect().top);
-  return `${Math.round(above)} ${row.dataset.key}`;
+  // Not in whole pixels: rounded at each return, the place would drift.
+  return `${above.toFixed(2)} ${row.dataset.key}`;
 }
 
 /**
@@ -76,23 +75,23 @@ function placeIn(scroller: HTMLElement): string {
  * the person does anything.
  */
 function settle(scroller: HTMLElement, key: string, above: number, draw: () => void): void {
-  let still = 0;
   let frames = 0;
-  const end = () => frames = FRAMES;
+  const acted = new AbortController();
+  const { signal } = acted;
+  const end = () => acted.abort();
   for (const act of ["wheel", "pointerdown", "keydown"]) {
-    addEventListener(act, end, { once: true, passive: true });
+    addEventListener(act, end, { passive: true, signal });
   }
   const step = () => {
-    if (!scroller.isConnected || frames++ >= FRAMES) return;
+    // Its listeners go with it.
+    if (signal.aborted || !scroller.isConnected || frames++ >= FRAMES) return end();
     const row = scroller.querySelector(`.row[data-key="${CSS.escape(key)}"]`);
     if (row === null) draw();
     else {
       const box = scroller.getBoundingClientRect();
-      const away = row.getBoundingClientRect().top + above - box.top;
-      still = Math.abs(away) < 1 ? still + 1 : 0;
-      scroller.scrollTop += away;
+      scroller.scrollTop += row.getBoundingClientRect().top + above - box.top;
     }
-    if (still < STILL) requestAnimationFrame(step);
+    requestAnimationFrame(step);
   };
   requestAnimationFrame(step);
 }

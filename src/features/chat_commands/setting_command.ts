@@ -75,15 +75,15 @@ export async function runSetting(
   call: CallVerb,
 ): Promise<string | undefined> {
   if (setting === "background") {
-    const { runBackground } = await import("./background_command.ts");
+    const { runBackground } = await import("./rare_commands.ts");
     return await runBackground(value, session_id, call);
   }
   if (setting === "trust" || setting === "permissions") {
-    const { runPermissions, runTrust } = await import("./rules_command.ts");
+    const { runPermissions, runTrust } = await import("./rare_commands.ts");
     return await (setting === "trust" ? runTrust : runPermissions)(value, session_id, call);
   }
   if (isShown(setting)) {
-    const { runShow } = await import("./show_command.ts");
+    const { runShow } = await import("./rare_commands.ts");
     return await runShow(setting, session_id, call);
   }
   if (setting === "add_dirs" || setting === "remove_dirs") {

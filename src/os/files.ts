@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { basename, dirname, join } from "@std/path";
+import { basename, dirname, isAbsolute, join } from "@std/path";
 import { SvcError } from "../protocol/errors.ts";
 import { writeAll, writeAllSync } from "../base/write_all.ts";
 import { lacksForNow } from "./lacks.ts";
@@ -175,9 +175,12 @@ export function realPathIfAny(path: string): string | undefined {
   }
 }
 
-/** Returns the real path of something; the given one if it is missing or cannot be reached. */
+/**
+ * Returns the real path of something; the given one if it is missing or cannot be reached, or if it
+ * is relative: the directory of this process is nobody's.
+ */
 export async function realPathOrSame(path: string): Promise<string> {
-  return await Deno.realPath(path).catch(() => path);
+  return !isAbsolute(path) ? path : await Deno.realPath(path).catch(() => path);
 }
 
 /** Returns a path, which need not exist, with the real path of the directory above it. */

@@ -203,3 +203,59 @@ for (const trims of [false, true]) {
     },
   });
 }
+
+/** On a page that is loaded: waits until its place is found, acts, scrolls, and notes how far that went. */
+const ACT = `addEventListener("load", async () => {
+  const { act } = sessionStorage;
+  if (act === undefined) return;
+  const frame = () => new Promise(requestAnimationFrame);
+  let log, found;
+  for (let still = 0; still < 5;) {
+    await frame();
+    log = document.querySelector("[role=log]");
+    const now = log?.scrollTop;
+    still = now > 0 && now === found ? still + 1 : 0;
+    found = now;
+  }
+  const { top } = log.getBoundingClientRect();
+  const begins = (row) => row.getBoundingClientRect().top;
+  const row = [...log.querySelectorAll(".row")].find((it) => begins(it) > top);
+  const before = begins(row);
+  const key = { bubbles: true, key: "Shift" };
+  if (act !== "nothing") log.dispatchEvent(new KeyboardEvent(act, key));
+  log.scrollTop -= 300;
+  for (let n = 0; n < 10; n++) await frame();
+  globalThis.went = begins(row) - before;
+})`;
+
+Deno.test({
+  name: "a page that is brought to its place lets somebody who acts go elsewhere",
+  ignore: no_browser,
+  async fn() {
+    await using it = await conversation();
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const { page } = app;
+    await readIn(app);
+    await page.addInitScript(ACT);
+    const wentAfter = async (act: string): Promise<number> => {
+      await keptPlace(page);
+      await page.evaluate((act) => sessionStorage.setItem("act", act), act);
+      await page.reload();
+      let went: number | undefined;
+      await until(async () => {
+        went = await page.evaluate("globalThis.went");
+        return went !== undefined;
+      }, "what the act led to");
+      return went!;
+    };
+    // The control: who does nothing is kept there, as rows get their heights late.
+    const kept = await wentAfter("nothing");
+    assert(Math.abs(kept) < 50, `it went ${kept} px`);
+    for (const act of ["wheel", "pointerdown", "keydown"]) {
+      const went = await wentAfter(act);
+      assert(went > 200, `${act}: it went ${went} px`);
+    }
+    app.clean("going to a place");
+  },
+});

@@ -63,7 +63,7 @@ export const modelVerbs = [
     input: () =>
       z.object({
         look: z.boolean().default(true)
-          .describe("Whether to look for servers of models on this machine, for up to 300 ms"),
+          .describe("Whether to look for servers of models on this machine, for up to a second"),
       }),
     output: waysSchema,
     async handle({ services, signal }, { look }) {

@@ -19,8 +19,8 @@ export interface WaysParts {
   signal: AbortSignal;
 }
 
-/** A server of this machine answers at once, or it does not run. */
-const LOOK_MS = 300;
+/** A server of this machine answers in this time, also on a busy one, or it does not run. */
+const LOOK_MS = 1_000;
 /** Of each server, so many models are named. */
 const NAMED_MAX = 50;
 

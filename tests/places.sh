@@ -276,9 +276,11 @@ run_apart() (
 )
 
 # shellcheck disable=SC2031
-# Two at once: most of the time, a place waits for its programs.
+# Several at once: most of the time, a place waits for its programs.
+at_once=4
+if [ -n "$whole" ]; then at_once=2; fi
 for place in "${places[@]}"; do
-  if [ ${#begun[@]} = 2 ]; then
+  if [ ${#begun[@]} = "$at_once" ]; then
     wait -n || true
     left=()
     for each in "${begun[@]}"; do if kill -0 "$each" 2>/dev/null; then left+=("$each"); fi; done

@@ -8,7 +8,9 @@ export function env(name: string): string | undefined {
 
 /** Returns the paths of the daemon of this user and environment. */
 export function ownPaths(): HomePaths {
-  return homePaths(env, Deno.uid(), inRealDirectory);
+  // On Windows a drive of the network would become a path that many programs do not take.
+  const placed = Deno.build.os === "windows" ? undefined : inRealDirectory;
+  return homePaths(env, Deno.uid(), placed);
 }
 
 /** Reads a comma-separated list such as SVC_SERVE_TOKENS. */

@@ -28,7 +28,7 @@ all=(tmp root user umlaut var-tmp srv bare)
 # What looks at programs, directories, other users, terminals and browsers: svc from source, and the
 # binary.
 from_source=(
-  src/jail/{sandbox,forwarder,rooted}_test.ts
+  src/jail/{sandbox,forwarder}_test.ts
   tests/everyone_test.ts tests/integration/tool_servers_test.ts
 )
 of_binary=(
@@ -88,9 +88,11 @@ store=${DENO_TLS_CA_STORE:-mozilla,system}
 # npm_config_prefix keeps it from one that is installed for all.
 node_alone=$scratch/programs
 mkdir "$node_alone"
-for program in /bin/* /usr/bin/* /sbin/* /usr/sbin/* "$(command -v node)" "$(command -v npx)"; do
-  if [ "${program##*/}" != deno ]; then ln -sf "$program" "$node_alone/"; fi
+for directory in /bin /usr/bin /sbin /usr/sbin; do
+  # shellcheck disable=SC2016 # the inner shell expands it
+  find "$directory/" -maxdepth 1 ! -type d ! -name deno -exec sh -c 'ln -sf "$@" "$0"' "$node_alone/" {} +
 done
+ln -sf "$(command -v node)" "$(command -v npx)" "$node_alone/"
 
 # Runs a program in a new network, of which there is only the loopback of IPv4.
 cat >"$scratch/without_ipv6.sh" <<'END'
@@ -275,10 +277,10 @@ run_apart() (
   run_in "$1"
 )
 
-# shellcheck disable=SC2031
 # Several at once: most of the time, a place waits for its programs.
 at_once=4
 if [ -n "$whole" ]; then at_once=2; fi
+# shellcheck disable=SC2031
 for place in "${places[@]}"; do
   if [ ${#begun[@]} = "$at_once" ]; then
     wait -n || true

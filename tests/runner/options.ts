@@ -22,7 +22,7 @@ that only. Unit tests may only read in any case where their file ignores none.
 
 Environment:
   FLAKY=fail      a flaky test fails the run
-  DENO_JOBS       number of files that run at once (default: number of cores + 3)
+  DENO_JOBS       number of files that run at once (default: number of cores + 4)
   TEST_MINUTES    minutes after which a file is ended and has failed (default: 15)
   SVC_BIN         the binary to test
   TMPDIR          where tests make temporary files (default: in memory, where root runs them)
@@ -116,7 +116,7 @@ function isStrict(flaky: string | undefined): boolean {
 
 function jobsOf(jobs: string | undefined, cores: number): number {
   // Most tests wait for processes most of the time.
-  if (!jobs) return cores + 3;
+  if (!jobs) return cores + 4;
   if (!/^[1-9]\d*$/.test(jobs)) {
     throw new Error(`DENO_JOBS is "${jobs}"; set it to a number above 0`);
   }

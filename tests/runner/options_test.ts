@@ -29,7 +29,7 @@ Deno.test("files, own flags and flags of deno test are told apart", () => {
 });
 
 Deno.test("the environment sets how many files run at once, for how long, and whether flaky ones fail", () => {
-  assertEquals(read([]).jobs, 5);
+  assertEquals(read([]).jobs, 6);
   assertEquals(read([], { DENO_JOBS: "7" }).jobs, 7);
   assertThrows(() => read([], { DENO_JOBS: "0" }), Error, 'DENO_JOBS is "0"');
   assertEquals(read([], { TEST_MINUTES: "0.5" }).limit_ms, 30_000);

@@ -33,7 +33,7 @@ from_source=(
 )
 of_binary=(
   tests/contract/contract_2_listeners_test.ts
-  tests/integration/{jail,verify,command_space,login}_test.ts
+  tests/integration/{jail,command_space}_test.ts
   tests/attack/{clients,planted_programs}_test.ts
   tests/web/back_test.ts
 )

@@ -162,7 +162,9 @@ Deno.test({
   ignore: no_browser,
   async fn() {
     await using provider = openRouter();
-    await using place = new Place();
+    // While it is asked, the login has already ended.
+    const local = ollama({ hangs: true });
+    await using place = new Place({ OLLAMA_HOST: local.host });
     place.configure(`[models.openrouter]\nbase_url = "${provider.origin}/api/v1"\n`);
     const daemon = await place.serve();
     await using browser = await shared.profile();
@@ -195,6 +197,7 @@ Deno.test({
     assertEquals(await card.getByText("Waiting until you agree").count(), 0);
     app.clean("a login that waits");
     other.clean("another tab");
+    await local.close();
   },
 });
 

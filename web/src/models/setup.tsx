@@ -204,7 +204,8 @@ function KeyCard({ providers, onSaved, onModel }: KeyProps) {
       const done = await client.call("models.login_result", params, options);
       announcer.say(`The key of ${nameOf(provider)} is saved.`);
       if (told()) saved.value = done;
-      await onSaved();
+      // Not waited for: a login that has ended is not left when the page is loaded anew meanwhile.
+      onSaved();
     } catch (error) {
       // It came to its end while the page was loaded.
       const gone = is_left && error instanceof RpcError && error.code === "not_found";

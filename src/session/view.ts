@@ -95,6 +95,8 @@ export class View {
   #answered = new Set<string>();
   /** The model was not called after this event yet: its next call sees all messages before. */
   #step_seq = 0;
+  /** Where the model's last answer began, as the transcript counts it. */
+  #answer_seq = 0;
   #turn = false;
   #cut_off: CutOff | undefined;
   /** The note on a parked turn. */
@@ -153,6 +155,7 @@ export class View {
       case "cost.tick":
         if ((event.data.lane_id ?? MAIN_LANE) !== MAIN_LANE) break;
         this.#endThought();
+        this.#answer_seq = this.#text?.seq ?? event.seq;
         this.#text = this.#retry = undefined;
         this.#seen(event.data.seen_seq);
         this.#answered = new Set(event.data.answered?.calls.map(({ call_id }) => call_id));
@@ -371,7 +374,8 @@ export class View {
   // ── calls ────────────────────────────────────────────────────────────────────────────────────
 
   #addCall(call: Pick<ToolItem, "call_id" | "tool" | "args" | "outcome">): ToolItem {
-    return this.#add<ToolItem>({ ...this.#shown(), kind: "tool", ...call });
+    const key = callKey(this.#answer_seq, call.call_id);
+    return this.#add<ToolItem>({ ...this.#shown(), key, kind: "tool", ...call });
   }
 
   /** Whether the end of a turn closed a call. */
@@ -533,12 +537,18 @@ export class View {
     return item;
   }
 
-  /** Adds a kept item; a call without a result may still get one. */
+  /** Adds a kept item, by the key that it had; a call without a result may still get one. */
   #keep(kept: Unkeyed): Item {
-    const { at } = this.#event;
-    const item: Item = { ...kept, key: `kept-${this.#kept++}`, at, revision: 0 };
+    const { seq } = kept;
+    const key = seq === 0
+      ? `kept-${this.#kept++}`
+      : kept.kind === "tool"
+      ? callKey(seq, kept.call_id)
+      : `${seq}`;
+    const item: Item = { ...kept, key, at: this.#event.at, revision: 0 };
     if (item.kind === "tool" && item.outcome === undefined) this.#calls.set(item.call_id, item);
-    if (item.kind === "user" && item.seq > 0) this.#unseen.push(item);
+    if (item.kind === "user" && seq > 0) this.#unseen.push(item);
+    if (item.kind === "text" || item.kind === "tool") this.#answer_seq = seq;
     return this.#add(item);
   }
 
@@ -558,6 +568,11 @@ export class View {
     this.#changes = [];
     return changes;
   }
+}
+
+/** Models use the ids of their calls again, in other answers. */
+function callKey(answer_seq: number, call_id: string): string {
+  return `${answer_seq} ${call_id}`;
 }
 
 function endOf({ stop_reason, error }: EventData["turn.completed"]): TurnEnd {

@@ -6,7 +6,7 @@ import type { TurnEnd } from "../protocol/note_text.ts";
 import type { PlanStep } from "../protocol/plan_text.ts";
 
 export interface Shown {
-  /** Stays the same for the item's lifetime. */
+  /** Stays the same for the item's lifetime, also where a checkpoint has taken its events' place. */
   key: string;
   /** Of its first event; from a checkpoint, if known, else 0. */
   seq: number;

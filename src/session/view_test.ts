@@ -1,6 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import type { EventData, EventType, SessionEvent } from "../protocol/events.ts";
 import type { Item } from "./view.ts";
+import { Transcript } from "./transcript.ts";
 import { ViewList } from "./view_list.ts";
 
 /** Applies events as `[type, data]`, numbered from 1. */
@@ -189,6 +190,57 @@ Deno.test("a lane's output goes to its call while that runs", () => {
   const [item] = conversation.items;
   assertEquals(item.kind === "tool" && item.lane_id, "l1");
   assertEquals([...conversation.lane_output], [["l1", "live"]]);
+});
+
+Deno.test("items of a checkpoint have the keys that they had before, whichever events it ends", () => {
+  const done = (call_id: string) =>
+    ["session.tool_completed", {
+      call_id,
+      tool: "run_command",
+      ok: true,
+      duration_ms: 5,
+      output: "done",
+      truncated: false,
+    }] as const;
+  const said = [
+    ["user.message", { message_id: "m", text: "go" }],
+    ["session.reasoning", { turn_id: "t", text: "thought" }],
+    delta("a"),
+    delta("b"),
+    ["cost.tick", TICK],
+    call("c1"),
+    call("c2"),
+    done("c2"),
+    done("c1"),
+    // An answer of calls alone, whose ids come again.
+    ["cost.tick", { ...TICK, seen_seq: 9 }],
+    call("c1"),
+    done("c1"),
+    delta("half an answer"),
+    ["lane.note", { text: "again", reason_code: "model_retry", lane_id: "main" }],
+    delta("the end"),
+    ["cost.tick", { ...TICK, seen_seq: 12 }],
+    completed("ok"),
+    ["user.message", { message_id: "n", text: "and then?" }],
+  ] as unknown as Parameters<typeof folded>;
+  const live = folded(...said);
+  const keys = live.items.map(({ key }) => key);
+  assertEquals(new Set(keys).size, keys.length);
+  for (let n = 1; n <= said.length; n++) {
+    const transcript = new Transcript();
+    const conversation = new ViewList();
+    const events = said.map(([type, data], m) =>
+      ({ seq: m + 1, at: "2026-01-01T00:00:00.000Z", type, data }) as SessionEvent
+    );
+    for (const event of events.slice(0, n)) transcript.apply(event);
+    // No checkpoint ends where an answer is half written.
+    if (transcript.writing !== "") continue;
+    const data = { transcript: structuredClone(transcript.toCheckpoint()), state: {} };
+    conversation.apply({ ...events[n - 1], type: "session.checkpoint", data } as SessionEvent);
+    for (const event of events.slice(n)) conversation.apply(event);
+    const before = new Map(live.items.map((item) => [item.key, textOf(item)]));
+    for (const item of conversation.items) assertEquals(before.get(item.key), textOf(item), `${n}`);
+  }
 });
 
 Deno.test("what retention has rewritten is shown from the checkpoint", () => {

@@ -118,8 +118,13 @@ async function frames(page: Page, count: number): Promise<void> {
   })`);
 }
 
-/** Ends the daemon, and starts one that has three more turns; the page may come back after that. */
-async function moreMeanwhile(it: Scenario, { page }: AppPage, trims: boolean): Promise<void> {
+/** Ends the daemon, and starts one that has three more turns; the page comes back after that. */
+async function moreMeanwhile(
+  it: Scenario,
+  { page }: AppPage,
+  trims: boolean,
+  back = () => Promise.resolve<unknown>(undefined),
+): Promise<void> {
   const { last_seq } = await it.call("session.get");
   await page.route(WAYS, (route) => route.abort());
   await it.daemon.stop();
@@ -140,14 +145,14 @@ async function moreMeanwhile(it: Scenario, { page }: AppPage, trims: boolean): P
   if (trims) await until(isTrimmed, "a checkpoint of all that the page has seen");
   assertEquals(isTrimmed(), trims);
   await page.unroute(WAYS);
+  await back();
 }
 
 for (const trims of [false, true]) {
   Deno.test({
     name: "the daemon is restarted, and more is said while the page is away" +
       (trims ? ", and the journal shortened" : "") +
-      ": rows, focus, selection, open cards and the draft stay" +
-      (trims ? "" : ", also after a reload and by Back"),
+      ": rows, focus, selection, open cards and the draft stay, also after a reload and by Back",
     ignore: no_browser,
     async fn() {
       await using it = await conversation();
@@ -188,8 +193,6 @@ for (const trims of [false, true]) {
       assertEquals(await log.getByRole("button", { name: /^read_file/ }).count(), 1);
       assertEquals(await draft.inputValue(), "a draft");
 
-      // In a checkpoint the rows have other keys: a page that is loaded anew does not know them.
-      if (trims) return;
       const place = await keptPlace(page);
       await page.reload();
       await until(() => isAt(page, place), "the place, after a reload");
@@ -203,6 +206,42 @@ for (const trims of [false, true]) {
     },
   });
 }
+
+Deno.test({
+  name: "a page that was loaded anew leads to the row, also when the journal was shortened before",
+  ignore: no_browser,
+  async fn() {
+    await using it = await conversation();
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const { page } = app;
+    await readIn(app);
+    const place = await keptPlace(page);
+    assert(!/Thought/.test(place[1]), place[1]);
+    await moreMeanwhile(it, app, true, () => page.reload());
+    await app.connected();
+    await until(() => isAt(page, place), "the place");
+    await frames(page, 40);
+    assert(await isAt(page, place));
+
+    // A checkpoint has no thoughts: the place of one leads to what came after it.
+    const [key, before]: [string, number] = await page.evaluate(`{
+      const rows = [...document.querySelectorAll(".row")];
+      const { key } = rows.find((row) => row.textContent.startsWith("Begin")).dataset;
+      const before = parseInt(key) - 1;
+      history.replaceState({ ...history.state, reading: "7.00 " + before }, "");
+      [key, before];
+    }`);
+    assert(before > 0, key);
+    await page.reload();
+    await until(() =>
+      page.evaluate(`{
+      const row = document.querySelector('.row[data-key="${key}"]');
+      const top = row?.closest("[role=log]").getBoundingClientRect().top;
+      Math.abs(row?.getBoundingClientRect().top - top) <= 1;
+    }`), "the answer after the thought");
+  },
+});
 
 /** On a page that is loaded: waits until its place is found, acts, scrolls, and notes how far that went. */
 const ACT = `addEventListener("load", async () => {

@@ -11,7 +11,6 @@ import type { Client } from "../rpc/client.ts";
 import { explain, type PushedEvent, RpcError } from "../rpc/api.ts";
 import type { AskedDiffProps } from "./asked_changes.ts";
 import { Draft } from "./draft.ts";
-import { keepKeys } from "./keep_keys.ts";
 
 /**
  * What happens is drawn so far apart: with the rows that are measured then, and the scrolling after
@@ -130,7 +129,6 @@ export class SessionStore {
       const read = await this.#load();
       await this.#prepare(read.state);
       if (this.#closed) return;
-      keepKeys(this.#read.conversation.items, read.conversation.items);
       this.#read = read;
       this.#follow();
       this.loaded.value = true;

@@ -38,13 +38,19 @@ export function useReadingPlace(reading: Reading): ReadingPlace {
   const timer = useRef(0);
   useEffect(() => () => clearTimeout(timer.current), []);
   useEffect(() => {
-    const [, offset, key] = left.place?.match(/^([\d.]+) (.*)$/s) ?? [];
-    const n = rows.findIndex((row) => row.key === key);
+    const [, offset, key = ""] = left.place?.match(/^([\d.]+) (.*)$/s) ?? [];
+    let n = rows.findIndex((row) => row.key === key);
+    if (n < 0 && loaded) {
+      // Checkpoints keep no thoughts and notes: then to what came next.
+      const seq = Number(key.match(/\d+/) ?? NaN);
+      n = rows.findIndex((row) => parseInt(row.key) > seq);
+    }
     if (n >= 0 || loaded) left.place = undefined;
     if (n < 0) return;
     left.found = true;
     following.value = false;
-    settle(scroller.current!, key, Number(offset), () => scrollToRow(n));
+    const found = rows[n].key;
+    settle(scroller.current!, found, found === key ? Number(offset) : 0, () => scrollToRow(n));
   }, [rows, loaded]);
   return {
     returns: () => left.found || left.place !== undefined,

@@ -103,7 +103,7 @@ export class Editor implements AsyncDisposable {
 
   /** Resolves once what it was told fits. */
   async told(fits: (updates: SessionUpdate[]) => boolean, what: string): Promise<void> {
-    await until(() => fits(this.updates), what, 30_000);
+    await until(() => fits(this.updates), what);
   }
 
   /** What svc said beside the protocol, once it has ended. */

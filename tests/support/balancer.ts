@@ -16,7 +16,7 @@ import { hasProgram } from "./programs.ts";
 export const has_balancer = hasProgram("caddy");
 
 /** How long a balancer may take to start. */
-const START_MS = 30_000;
+const START_MS = 60_000;
 
 /** Caddy, as docs/how-to/many-machines.md sets it up, but without TLS. */
 export class Balancer implements AsyncDisposable {

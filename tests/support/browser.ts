@@ -28,7 +28,7 @@ export const ARGS = [
   "--disable-component-update",
   "--disable-sync",
 ];
-const TIMEOUT_MS = 30_000;
+const TIMEOUT_MS = 60_000;
 
 /** Where Chromium is (SVC_CHROMIUM, or a usual place); undefined without it, or without the permissions. */
 export function chromiumPath(): string | undefined {

@@ -11,7 +11,7 @@ import { processesWith, until } from "./scripted.ts";
 import { can_run_svc, type Place, svcCommand } from "./svc.ts";
 
 const XVFB = "/usr/bin/Xvfb";
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 60_000;
 
 /** What tests of the desktop must be ignored for. */
 export const no_display = !can_run_svc || chromiumPath() === undefined || !noted(hasXvfb(), "Xvfb");

@@ -234,7 +234,7 @@ export class McpClient implements AsyncDisposable {
     };
     const timer = setTimeout(
       () => arrived.reject(new Error(`${what} did not come; pushed: ${this.#last()}`)),
-      30_000,
+      60_000,
     );
     this.#watchers.add(look);
     look();

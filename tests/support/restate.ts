@@ -15,7 +15,7 @@ type Json = any;
 export const has_restate = hasProgram("restate-server");
 
 /** How long a server may take to start. */
-const START_MS = 60_000;
+const START_MS = 180_000;
 /** How long it may take to answer. */
 const ANSWER_MS = 30_000;
 

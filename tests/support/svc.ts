@@ -349,7 +349,7 @@ export class TestClient implements AsyncDisposable {
 }
 
 /** Resolves when no process has that id any more. */
-export async function gone(pid: number, timeout_ms = 20_000): Promise<boolean> {
+export async function gone(pid: number, timeout_ms = 60_000): Promise<boolean> {
   const until = Date.now() + timeout_ms;
   do {
     try {

@@ -19,7 +19,7 @@ import { MemoryLog, TempDir } from "./sessions.ts";
 import { openTestDb } from "./state_db.ts";
 
 /** A test that waits for what never comes fails. */
-export const PATIENCE_MS = 30_000;
+export const PATIENCE_MS = 120_000;
 
 /** An attempt of the executor `manual`, which ends when the test says so. */
 export interface HeldAttempt extends TaskContext {

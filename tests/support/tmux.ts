@@ -86,7 +86,7 @@ export class TmuxTerminal implements AsyncDisposable {
   }
 
   /** Waits until it shows something. @returns the screen then. */
-  async shows(what: string | RegExp, timeout_ms = 30_000): Promise<string> {
+  async shows(what: string | RegExp, timeout_ms = 60_000): Promise<string> {
     let screen = "";
     try {
       await until(

@@ -11,7 +11,7 @@ import { can_run_svc, type Daemon } from "./svc.ts";
 export const no_browser = !can_run_svc || chromiumPath() === undefined;
 
 /** How long a page may take for what it is asked: slow machines are not wrong. */
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 60_000;
 
 export const THEMES = ["light", "dark", "contrast"] as const;
 export type Theme = typeof THEMES[number];

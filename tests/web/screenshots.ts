@@ -2,7 +2,7 @@
  * Makes pictures of every view of the web app in light and dark, in four sizes, and of what `svc`
  * shows in a terminal:
  *
- *   deno task screenshots [--out <folder>] [--only views|models|panels|questions|terminals]
+ *   deno task screenshots [--out <folder>] [--only views|models|states|panels|questions|terminals]
  *
  * They go to dist/screenshots; those that the documentation shows are also kept in docs/screenshots.
  */
@@ -18,6 +18,7 @@ import { Album } from "./screenshots_album.ts";
 import { takePanels } from "./screenshots_panels.ts";
 import { takeQuestions } from "./screenshots_questions.ts";
 import { PRICES, recordViews } from "./screenshots_records.ts";
+import { takeStates } from "./screenshots_states.ts";
 import { takeTerminals } from "./screenshots_terminal.ts";
 
 const root = fromFileUrl(new URL("../..", import.meta.url));
@@ -287,7 +288,7 @@ async function takeModels(album: Album, browser: Browser): Promise<void> {
     await page.getByLabel("Provider").selectOption("openai");
     await page.getByLabel("Key", { exact: true }).fill(key);
     await page.keyboard.press("Enter");
-    await page.getByRole("region", { name: "API key" }).getByText(said).waitFor();
+    await page.getByRole("region", { name: "API key" }).getByText(said).scrollIntoViewIfNeeded();
   };
   await album.addView(app, "models-refused", () => tryKey("/", "sk-wrong", /does not accept/));
   await album.addView(app, "models-saved", () => tryKey("/settings", "sk-right", /The key works/));
@@ -298,6 +299,7 @@ async function takeModels(album: Album, browser: Browser): Promise<void> {
 const PARTS = {
   views: takeViews,
   models: takeModels,
+  states: takeStates,
   panels: takePanels,
   questions: takeQuestions,
   terminals: takeTerminals,

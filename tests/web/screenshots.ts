@@ -145,6 +145,29 @@ function call(name: string, args: unknown) {
 function views(it: Scenario, mission_id: string): Record<string, (app: AppPage) => Promise<void>> {
   const session = `/sessions/${it.session_id}`;
   return {
+    // First: a command of the mission at work has two minutes.
+    missions: async (app) => {
+      await app.go("/missions");
+      await app.page.getByRole("table").waitFor();
+    },
+    "mission-new": async (app) => {
+      await app.go("/missions");
+      await app.page.getByRole("button", { name: "New mission" }).click();
+      await app.page.getByLabel("Directory", { exact: true }).fill(it.place.dir);
+    },
+    mission: async (app) => {
+      await app.go(`/missions/${mission_id}`);
+      await app.page.getByRole("group", { name: "Task graph" }).waitFor();
+    },
+    "mission-criteria": async (app) => {
+      await app.go(`/missions/${mission_id}`);
+      await app.page.getByRole("button", { name: "Evidence for complete" }).click();
+      await app.page.getByRole("group", { name: "Evidence for complete" }).waitFor();
+    },
+    "mission-log": async (app) => {
+      await app.go(`/missions/${mission_id}`);
+      await app.page.getByRole("log").scrollIntoViewIfNeeded();
+    },
     sessions: async (app) => {
       await app.go("/");
       await app.page.getByRole("table").waitFor();
@@ -214,28 +237,6 @@ function views(it: Scenario, mission_id: string): Record<string, (app: AppPage) 
       await app.page.getByRole("option", { name: /^session\.get/ }).click();
       await app.page.getByRole("button", { name: "Run session.get" }).click();
       await app.page.getByRole("status", { name: "Result" }).waitFor();
-    },
-    missions: async (app) => {
-      await app.go("/missions");
-      await app.page.getByRole("table").waitFor();
-    },
-    "mission-new": async (app) => {
-      await app.go("/missions");
-      await app.page.getByRole("button", { name: "New mission" }).click();
-      await app.page.getByLabel("Directory", { exact: true }).fill(it.place.dir);
-    },
-    mission: async (app) => {
-      await app.go(`/missions/${mission_id}`);
-      await app.page.getByRole("group", { name: "Task graph" }).waitFor();
-    },
-    "mission-criteria": async (app) => {
-      await app.go(`/missions/${mission_id}`);
-      await app.page.getByRole("button", { name: "Evidence for complete" }).click();
-      await app.page.getByRole("group", { name: "Evidence for complete" }).waitFor();
-    },
-    "mission-log": async (app) => {
-      await app.go(`/missions/${mission_id}`);
-      await app.page.getByRole("log").scrollIntoViewIfNeeded();
     },
     tools: async (app) => {
       await app.go("/tools");

@@ -268,6 +268,9 @@ Deno.test({
     await together("a row's action", row, row.getByRole("button"));
 
     await app.go("/tools");
+    for (const name of ["Read policy again", "New server"]) {
+      await together(name, heading, page.locator(".page-actions").getByRole("button", { name }));
+    }
     const card = await boxOf(page.getByRole("region", { name: "From files" }));
     assert(card.x > 8 && card.x + card.width < 382, `a card: ${card.x}, ${card.width}`);
 
@@ -276,6 +279,33 @@ Deno.test({
     const icon = await boxOf(chip.locator("svg"));
     assert(icon.x - (await boxOf(chip)).x < 16, "a chip begins where its row does");
     app.clean("a phone");
+  },
+});
+
+Deno.test({
+  name: "the figures of a session are shown whole or not at all",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([{ text: "done" }], {
+      start: { approval: "ask", title: "A title" },
+    });
+    await it.turn("go");
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const { page } = app;
+    const facts = page.locator(".page-head .facts");
+    await facts.getByText(/tokens$/).waitFor();
+    for (const width of [1440, 1160, 1024, 900, 768, 660]) {
+      await page.setViewportSize({ width, height: 800 });
+      const whole = await boxOf(facts);
+      for (const figure of await facts.locator(".figure").all()) {
+        const { x, y, width: wide } = await boxOf(figure);
+        const out_of_sight = y >= whole.y + whole.height;
+        assert(out_of_sight || x + wide <= whole.x + whole.width + 1, `${width}: ${x}, ${wide}`);
+        assertEquals(await figure.evaluate((it) => it.scrollWidth - it.clientWidth), 0, `${width}`);
+      }
+    }
+    app.clean("figures");
   },
 });
 

@@ -125,7 +125,7 @@ Deno.test({
     );
     assertEquals(
       await page.locator(".log-event").allTextContents(),
-      entries.map(({ event }: Any) => event),
+      entries.map(({ event }: Any) => event.replaceAll("_", " ")),
     );
     await app.accessibleEverywhere("a mission that is done");
     await page.getByRole("link", { name: "Session and lanes" }).click();

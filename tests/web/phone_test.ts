@@ -167,6 +167,13 @@ Deno.test({
       await fits(dialog);
     }
     assertEquals(found_all, wanted);
+    await page.keyboard.press("Control+k");
+    const choices = page.getByRole("dialog").getByRole("option");
+    await choices.first().waitFor();
+    for (const choice of await choices.all()) {
+      assert((await choice.boundingBox())!.height >= 44, await choice.textContent() ?? "");
+    }
+    await page.keyboard.press("Escape");
     // Nothing of the box for messages is cut.
     await app.go(`/sessions/${it.session_id}`);
     await page.getByLabel("Message", { exact: true }).waitFor();

@@ -2,7 +2,7 @@
  * Makes pictures of every view of the web app in light and dark, in four sizes, and of what `svc`
  * shows in a terminal:
  *
- *   deno task screenshots [--out <folder>] [--only views|models|panels|questions|terminals]
+ *   deno task screenshots [--out <folder>] [--only views|models|states|panels|questions|terminals]
  *
  * They go to dist/screenshots; those that the documentation shows are also kept in docs/screenshots.
  */
@@ -18,6 +18,7 @@ import { Album } from "./screenshots_album.ts";
 import { takePanels } from "./screenshots_panels.ts";
 import { takeQuestions } from "./screenshots_questions.ts";
 import { PRICES, recordViews } from "./screenshots_records.ts";
+import { takeStates } from "./screenshots_states.ts";
 import { takeTerminals } from "./screenshots_terminal.ts";
 
 const root = fromFileUrl(new URL("../..", import.meta.url));
@@ -144,6 +145,29 @@ function call(name: string, args: unknown) {
 function views(it: Scenario, mission_id: string): Record<string, (app: AppPage) => Promise<void>> {
   const session = `/sessions/${it.session_id}`;
   return {
+    // First: a command of the mission at work has two minutes.
+    missions: async (app) => {
+      await app.go("/missions");
+      await app.page.getByRole("table").waitFor();
+    },
+    "mission-new": async (app) => {
+      await app.go("/missions");
+      await app.page.getByRole("button", { name: "New mission" }).click();
+      await app.page.getByLabel("Directory", { exact: true }).fill(it.place.dir);
+    },
+    mission: async (app) => {
+      await app.go(`/missions/${mission_id}`);
+      await app.page.getByRole("group", { name: "Task graph" }).waitFor();
+    },
+    "mission-criteria": async (app) => {
+      await app.go(`/missions/${mission_id}`);
+      await app.page.getByRole("button", { name: "Evidence for complete" }).click();
+      await app.page.getByRole("group", { name: "Evidence for complete" }).waitFor();
+    },
+    "mission-log": async (app) => {
+      await app.go(`/missions/${mission_id}`);
+      await app.page.getByRole("log").scrollIntoViewIfNeeded();
+    },
     sessions: async (app) => {
       await app.go("/");
       await app.page.getByRole("table").waitFor();
@@ -214,28 +238,6 @@ function views(it: Scenario, mission_id: string): Record<string, (app: AppPage) 
       await app.page.getByRole("button", { name: "Run session.get" }).click();
       await app.page.getByRole("status", { name: "Result" }).waitFor();
     },
-    missions: async (app) => {
-      await app.go("/missions");
-      await app.page.getByRole("table").waitFor();
-    },
-    "mission-new": async (app) => {
-      await app.go("/missions");
-      await app.page.getByRole("button", { name: "New mission" }).click();
-      await app.page.getByLabel("Directory", { exact: true }).fill(it.place.dir);
-    },
-    mission: async (app) => {
-      await app.go(`/missions/${mission_id}`);
-      await app.page.getByRole("group", { name: "Task graph" }).waitFor();
-    },
-    "mission-criteria": async (app) => {
-      await app.go(`/missions/${mission_id}`);
-      await app.page.getByRole("button", { name: "Evidence for complete" }).click();
-      await app.page.getByRole("group", { name: "Evidence for complete" }).waitFor();
-    },
-    "mission-log": async (app) => {
-      await app.go(`/missions/${mission_id}`);
-      await app.page.getByRole("log").scrollIntoViewIfNeeded();
-    },
     tools: async (app) => {
       await app.go("/tools");
       await app.page.getByRole("button", { name: "Tools of issues" }).click();
@@ -287,7 +289,7 @@ async function takeModels(album: Album, browser: Browser): Promise<void> {
     await page.getByLabel("Provider").selectOption("openai");
     await page.getByLabel("Key", { exact: true }).fill(key);
     await page.keyboard.press("Enter");
-    await page.getByRole("region", { name: "API key" }).getByText(said).waitFor();
+    await page.getByRole("region", { name: "API key" }).getByText(said).scrollIntoViewIfNeeded();
   };
   await album.addView(app, "models-refused", () => tryKey("/", "sk-wrong", /does not accept/));
   await album.addView(app, "models-saved", () => tryKey("/settings", "sk-right", /The key works/));
@@ -298,6 +300,7 @@ async function takeModels(album: Album, browser: Browser): Promise<void> {
 const PARTS = {
   views: takeViews,
   models: takeModels,
+  states: takeStates,
   panels: takePanels,
   questions: takeQuestions,
   terminals: takeTerminals,

@@ -46,6 +46,13 @@ Deno.test({
     await app.accessibleEverywhere("settings");
 
     await budget.fill("7.5");
+    // It stays while one looks elsewhere.
+    const navigation = page.getByRole("navigation").first();
+    await navigation.getByRole("link", { name: "Memory" }).click();
+    await page.getByRole("heading", { name: "Memory", level: 1 }).waitFor();
+    await navigation.getByRole("link", { name: "Settings" }).click();
+    await page.getByRole("button", { name: "Save 1 change" }).waitFor();
+    assertEquals(await budget.inputValue(), "7.5");
     await page.getByLabel("Approvals").selectOption("read_only");
     await page.getByLabel("Concurrent tool units").fill("4");
     await page.getByRole("button", { name: "Save 3 changes" }).click();

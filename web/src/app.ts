@@ -31,6 +31,8 @@ export class App {
   readonly seen = new Seen();
   /** The file that the session in view is to show. */
   readonly opening = signal<string | undefined>(undefined);
+  /** What was typed in the settings and is not saved: it stays while one looks elsewhere. */
+  readonly settings = signal<Readonly<Record<string, string>>>({});
   /** Grows when a new session is asked for: its box takes the focus. */
   readonly composing = signal(0);
 

@@ -25,10 +25,8 @@ interface ConfigFormProps {
 
 /** The settings of daemon.toml. What is typed stays, also where the file is changed meanwhile. */
 export function ConfigForm({ config, info, filter, onSaved }: ConfigFormProps) {
-  const { client, announcer } = useApp();
+  const { client, announcer, settings: drafts } = useApp();
   const before = inputsOf(config);
-  /** What was typed and is not saved. */
-  const drafts = useSignal<Readonly<Record<string, string>>>({});
   const faults = useSignal<Readonly<Record<string, string>>>({});
   const form = useRef<HTMLFormElement>(null);
   const inputs = { ...before, ...drafts.value };

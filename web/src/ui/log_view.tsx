@@ -36,7 +36,7 @@ function Line({ entry: { at, task_id, ac_id, event, detail = "" } }: { entry: Lo
     <div class="log-line">
       <time dateTime={at}>{new Date(at).toLocaleTimeString()}</time>
       <span class="log-about clip">{about}</span>
-      <span class="log-event">{event}</span>
+      <span class="log-event">{event.replaceAll("_", " ")}</span>
       {many
         ? (
           <details>

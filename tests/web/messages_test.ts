@@ -116,3 +116,38 @@ Deno.test({
     app.clean("messages");
   },
 });
+
+Deno.test({
+  name: "text is selected over many screens, and copied whole",
+  ignore: no_browser,
+  async fn() {
+    const lines = Array.from({ length: 300 }, (_, n) => `Paragraph ${n}.`);
+    await using it = await Scenario.begin([{ text: lines.join("\n\n") }]);
+    await it.turn("say it");
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const { page } = app;
+    const log = page.getByRole("log", { name: "Conversation" });
+    const last = log.getByText("Paragraph 299.");
+    await last.waitFor();
+    const { x, y, width, height } = (await last.boundingBox())!;
+    await page.mouse.move(x + width - 2, y + height / 2);
+    await page.mouse.down();
+    await page.mouse.move(x + width / 2, y - height, { steps: 4 });
+    const top = log.getByText("Paragraph 0.", { exact: true });
+    await until(async () => {
+      await page.mouse.wheel(0, -2_000);
+      return await top.isVisible();
+    }, "the beginning");
+    const place = (await top.boundingBox())!;
+    await page.mouse.move(place.x + 1, place.y + place.height / 2, { steps: 4 });
+    await page.mouse.up();
+    const selected: string = await page.evaluate("String(getSelection())");
+    assertEquals(lines.filter((line) => !selected.includes(line)), []);
+    // Without a selection, only what is near is drawn again.
+    await page.evaluate("getSelection().empty()");
+    await page.mouse.wheel(0, 600);
+    await until(async () => await log.locator(".row").count() < 100, "fewer rows");
+    app.clean("a long selection");
+  },
+});

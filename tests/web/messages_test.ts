@@ -118,6 +118,41 @@ Deno.test({
 });
 
 Deno.test({
+  name:
+    "a message cannot be edited while the agent works; the dialog says so, and can be sent then",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([{ text: "One." }, {
+      text: ["Two", "."],
+      hang_after: 1,
+    }]);
+    await it.turn("first");
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const { page } = app;
+    await it.send("second");
+    await page.getByText("Two", { exact: true }).waitFor();
+    const first = page.locator(".asked-row").first();
+    await first.hover();
+    await first.getByRole("button", { name: "Edit" }).click();
+    const dialog = page.getByRole("dialog", { name: "Edit this message?" });
+    await dialog.getByText("Stop the turn first, or wait for its end.").waitFor();
+    await dialog.locator('button[type=submit][aria-disabled="true"]').waitFor();
+    await app.accessible("a message that cannot be edited yet");
+    // Pressed all the same, it does nothing.
+    await dialog.getByRole("button", { name: "Edit", exact: true }).click({ force: true });
+    await dialog.getByLabel("What goes back").press("Enter");
+    assertEquals(await dialog.getByRole("alert").count(), 0);
+    await it.call("session.cancel");
+    await dialog.locator("button[type=submit]:not([aria-disabled])").waitFor();
+    await dialog.getByRole("button", { name: "Edit", exact: true }).click();
+    await dialog.waitFor({ state: "detached" });
+    assertEquals(await page.getByLabel("Message", { exact: true }).inputValue(), "first");
+    app.clean("editing while the agent works");
+  },
+});
+
+Deno.test({
   name: "text is selected over many screens, and copied whole",
   ignore: no_browser,
   async fn() {

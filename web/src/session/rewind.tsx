@@ -103,6 +103,7 @@ function Rewind({ message_id, seq, text, attachments, edit, store, onClose }: Re
   const has_files = store.state.undo.turns.some((it) => it.seq >= seq && !it.undone_by);
   const what = useSignal<What>(has_files ? "both" : "conversation");
   const others = useSignal<Others>("refuse");
+  const works = store.state.turn !== undefined;
   /** Whether what somebody else changed stands in the way, and not anything else. */
   const isRefused = async () => {
     const params = { session_id: store.id, message_id, what: what.value, dry_run: true };
@@ -137,7 +138,9 @@ function Rewind({ message_id, seq, text, attachments, edit, store, onClose }: Re
       <form class="form" onSubmit={submit}>
         <Field
           label="What goes back"
-          hint={has_files
+          hint={works
+            ? "Stop the turn first, or wait for its end."
+            : has_files
             ? "Files become what they were before this message, also where a command changed them. You can undo this."
             : "No file was changed since. You can undo this."}
         >
@@ -174,7 +177,7 @@ function Rewind({ message_id, seq, text, attachments, edit, store, onClose }: Re
             )}
           </Field>
         )}
-        <FormFoot {...foot} action={edit ? "Edit" : "Go back"} onClose={onClose} />
+        <FormFoot {...foot} action={edit ? "Edit" : "Go back"} disabled={works} onClose={onClose} />
       </form>
     </Dialog>
   );

@@ -36,7 +36,7 @@ export default function SessionView({ params: { id } }: { params: RouteParams })
   const body = useRef<HTMLDivElement>(null);
   /** A panel that has all the room hides it. */
   const hasConversation = () =>
-    body.current?.firstElementChild!.checkVisibility({ visibilityProperty: true });
+    body.current?.firstElementChild?.checkVisibility({ visibilityProperty: true });
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if (event.key.toLowerCase() !== "f" || !(event.metaKey || event.ctrlKey)) return;

@@ -116,3 +116,73 @@ Deno.test({
     app.clean("messages");
   },
 });
+
+Deno.test({
+  name:
+    "a message cannot be edited while the agent works; the dialog says so, and can be sent then",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([{ text: "One." }, {
+      text: ["Two", "."],
+      hang_after: 1,
+    }]);
+    await it.turn("first");
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const { page } = app;
+    await it.send("second");
+    await page.getByText("Two", { exact: true }).waitFor();
+    const first = page.locator(".asked-row").first();
+    await first.hover();
+    await first.getByRole("button", { name: "Edit" }).click();
+    const dialog = page.getByRole("dialog", { name: "Edit this message?" });
+    await dialog.getByText("Stop the turn first, or wait for its end.").waitFor();
+    await dialog.locator('button[type=submit][aria-disabled="true"]').waitFor();
+    await app.accessible("a message that cannot be edited yet");
+    // Pressed all the same, it does nothing.
+    await dialog.getByRole("button", { name: "Edit", exact: true }).click({ force: true });
+    await dialog.getByLabel("What goes back").press("Enter");
+    assertEquals(await dialog.getByRole("alert").count(), 0);
+    await it.call("session.cancel");
+    await dialog.locator("button[type=submit]:not([aria-disabled])").waitFor();
+    await dialog.getByRole("button", { name: "Edit", exact: true }).click();
+    await dialog.waitFor({ state: "detached" });
+    assertEquals(await page.getByLabel("Message", { exact: true }).inputValue(), "first");
+    app.clean("editing while the agent works");
+  },
+});
+
+Deno.test({
+  name: "text is selected over many screens, and copied whole",
+  ignore: no_browser,
+  async fn() {
+    const lines = Array.from({ length: 300 }, (_, n) => `Paragraph ${n}.`);
+    await using it = await Scenario.begin([{ text: lines.join("\n\n") }]);
+    await it.turn("say it");
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const { page } = app;
+    const log = page.getByRole("log", { name: "Conversation" });
+    const last = log.getByText("Paragraph 299.");
+    await last.waitFor();
+    const { x, y, width, height } = (await last.boundingBox())!;
+    await page.mouse.move(x + width - 2, y + height / 2);
+    await page.mouse.down();
+    await page.mouse.move(x + width / 2, y - height, { steps: 4 });
+    const top = log.getByText("Paragraph 0.", { exact: true });
+    await until(async () => {
+      await page.mouse.wheel(0, -2_000);
+      return await top.isVisible();
+    }, "the beginning");
+    const place = (await top.boundingBox())!;
+    await page.mouse.move(place.x + 1, place.y + place.height / 2, { steps: 4 });
+    await page.mouse.up();
+    const selected: string = await page.evaluate("String(getSelection())");
+    assertEquals(lines.filter((line) => !selected.includes(line)), []);
+    // Without a selection, only what is near is drawn again.
+    await page.evaluate("getSelection().empty()");
+    await page.mouse.wheel(0, 600);
+    await until(async () => await log.locator(".row").count() < 100, "fewer rows");
+    app.clean("a long selection");
+  },
+});

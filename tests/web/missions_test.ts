@@ -204,7 +204,7 @@ Deno.test({
     await page.getByRole("heading", { level: 1, name: "asking" }).waitFor();
     const asking = { mission_id: new URL(page.url()).pathname.split("/").at(-1)! };
     // It stands among all that waits for the person.
-    await page.getByRole("img", { name: "1 approval waits" }).waitFor();
+    await page.getByRole("link", { name: "1 approval waits" }).waitFor();
     await page.getByRole("link", { name: "Missions" }).click();
     await row("asking").getByRole("link").click();
     const waits = page.getByRole("status").filter({ hasText: "It waits for your approval" });

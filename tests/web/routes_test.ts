@@ -95,6 +95,7 @@ const VISITS: Record<string, Visit> = {
     path: ({ session, lane }) => `/sessions/${session}/lanes/${lane}`,
     shows: (page) => page.getByRole("group", { name: "Output" }).getByText(IMAGE),
   },
+  "/questions": { path: () => "/questions", shows: (page) => page.getByText("No questions") },
   "/missions": { path: () => "/missions", shows: hostile },
   "/missions/:id": { path: ({ mission }) => `/missions/${mission}`, shows: hostile },
   "/tools": {

@@ -17,6 +17,10 @@ export async function takeQuestions(album: Album, browser: Browser): Promise<voi
     });
     if (name === "question-command") await takeDenial(album, app, it, session_id);
   }
+  await album.addView(app, "questions", async () => {
+    await app.go("/questions");
+    await answerable(app);
+  });
   await album.addView(app, "rules", async () => {
     await app.go("/settings");
     await app.page.getByRole("group", { name: "Rules" }).scrollIntoViewIfNeeded();

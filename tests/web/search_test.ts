@@ -64,3 +64,35 @@ Deno.test({
     app.clean("search");
   },
 });
+
+Deno.test({
+  name: "where a panel hides the conversation, its search is not opened behind it",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([{ text: "A needle." }]);
+    await it.turn("say it");
+    await using browser = await Browser.launch();
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const { page } = app;
+    await app.openPanel("Files");
+    await page.getByRole("button", { name: "Use the whole width" }).click();
+    // The browser's own search looks through the panel.
+    await page.evaluate("addEventListener('keydown', (it) => globalThis.last_key = it)");
+    await page.keyboard.press("ControlOrMeta+f");
+    await app.holds("last_key.key === 'f' && !last_key.defaultPrevented", "the browser's key");
+    await page.getByRole("button", { name: "Search the conversation" }).click();
+    await app.focused("search input");
+    const box = page.getByRole("textbox", { name: "Search the conversation" });
+    await box.fill("needle");
+    await page.locator(".search-count").getByText("1", { exact: true }).waitFor();
+    await page.keyboard.press("ControlOrMeta+f");
+    await app.holds("last_key.defaultPrevented", "the conversation's key");
+    await page.setViewportSize({ width: 390, height: 844 });
+    await app.openPanel("Files");
+    await box.waitFor({ state: "hidden" });
+    await page.getByRole("button", { name: "More", exact: true }).click();
+    await page.getByRole("button", { name: "Search the conversation" }).last().click();
+    await box.waitFor();
+    app.clean("search and panels");
+  },
+});

@@ -63,7 +63,7 @@ Deno.test({
     }
     await log.getByText("The daemon was restarted").waitFor();
     await list.page.locator("tr.session-row", { hasText: /project/ }).waitFor();
-    await list.page.getByRole("img", { name: "1 approval waits" }).waitFor();
+    await list.page.getByRole("link", { name: "1 approval waits" }).waitFor();
     await lane.page.getByRole("group", { name: "Output" }).getByText("the first answer").waitFor();
     assertEquals(loads, []);
 

@@ -78,6 +78,12 @@ export class App {
     this.announcer.alert(explain(error));
   }
 
+  /** Copies a text to the clipboard, and says so. */
+  async copy(text: string): Promise<void> {
+    await navigator.clipboard.writeText(text);
+    this.announcer.say("Copied");
+  }
+
   /** Runs what a button does; a failure is shown. @returns whether it was done. */
   async attempt(work: () => Promise<unknown>): Promise<boolean> {
     try {

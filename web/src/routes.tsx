@@ -25,6 +25,7 @@ export const ROUTES: readonly Route[] = [
   },
   { path: "/sessions/:id", load: async () => (await sessionViews()).Session },
   { path: "/sessions/:id/lanes/:lane_id", load: async () => (await sessionViews()).Lane },
+  { path: "/questions", load: async () => (await sessionViews()).Questions },
   {
     path: "/missions",
     load: async () => (await otherViews()).Missions,

@@ -81,8 +81,8 @@ export function Shell() {
                   <a href={href} aria-current={path === href ? "page" : undefined}>
                     <Icon name={nav!.icon} />
                     <span>{nav!.label}</span>
-                    {href === "/" && <Pending />}
                   </a>
+                  {href === "/" && <Pending />}
                 </li>
               ))}
             </ul>
@@ -155,7 +155,7 @@ function Pending() {
   const pending = useApp().sessions.pending.value;
   if (pending === 0) return null;
   const label = pending === 1 ? "1 approval waits" : `${pending} approvals wait`;
-  return <span class="badge attention" aria-label={label} role="img">{pending}</span>;
+  return <a class="badge attention" href="/questions" aria-label={label}>{pending}</a>;
 }
 
 function SidebarSessions() {

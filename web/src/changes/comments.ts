@@ -42,6 +42,22 @@ export class Comments {
     this.#keep(this.refresh().filter((it) => !ids.includes(it.id)));
   }
 
+  /** Keeps what was being written, as its box goes. @param begun the lines of a new comment */
+  keepDraft(name: string, begun?: Omit<LineComment, "id" | "text">): void {
+    const text = this.drafts.get(name)?.trim();
+    this.drafts.delete(name);
+    if (!text) return;
+    if (begun) this.add({ ...begun, text });
+    else this.change(name, text);
+  }
+
+  /** Keeps all that was being written, as the panel goes. */
+  keepDrafts(begun: Omit<LineComment, "id" | "text"> | undefined): void {
+    for (const name of this.drafts.keys()) {
+      this.keepDraft(name, begun && name === rangeText(begun) ? begun : undefined);
+    }
+  }
+
   /** Reads them again: another tab may have written or sent some. */
   refresh(): readonly LineComment[] {
     const stored = this.#is_lost ? undefined : kept(this.#key);

@@ -2,8 +2,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { useApp } from "../app.ts";
 import { explain, type Params, type Result } from "../rpc/api.ts";
-import { Button } from "../ui/button.tsx";
-import { Dialog } from "../ui/dialog.tsx";
+import { Dialog, FormFoot } from "../ui/dialog.tsx";
 import { Field } from "../ui/field.tsx";
 import { Failed, Loading } from "../ui/states.tsx";
 import { submitOnCtrlEnter, useSubmit } from "../ui/use_submit.ts";
@@ -37,7 +36,7 @@ export function CommitDialog({ session_id, changed, onDone, onClose }: CommitDia
   }, []);
   const files = found.value?.files ?? [];
   const by_file = files.length <= FILES_MAX && !found.value?.truncated;
-  const { busy, error, submit } = useSubmit(async () => {
+  const { submit, ...foot } = useSubmit(async () => {
     const shown = by_file ? files.filter(({ path }) => chosen.value.has(path)) : files;
     const { commit } = await client.call("repository.commit", {
       session_id,
@@ -108,18 +107,12 @@ export function CommitDialog({ session_id, changed, onDone, onClose }: CommitDia
                 </fieldset>
               )
               : <p class="hint">{`Commits all ${found.value.files_changed} files.`}</p>}
-            {error.value && <p class="form-error" role="alert">{error.value}</p>}
-            <footer class="dialog-foot">
-              <Button onClick={onClose}>Cancel</Button>
-              <Button
-                type="submit"
-                tone="primary"
-                aria-busy={busy.value}
-                disabled={by_file && chosen.value.size === 0}
-              >
-                Commit
-              </Button>
-            </footer>
+            <FormFoot
+              {...foot}
+              action="Commit"
+              disabled={by_file && chosen.value.size === 0}
+              onClose={onClose}
+            />
           </form>
         )}
     </Dialog>
@@ -147,7 +140,7 @@ export function MergeDialog({ repository, onDone, onClose }: MergeDialogProps) {
   const message = useSignal("");
   const refused = useSignal<Result<"worktree.merge"> | undefined>(undefined);
   const { repo, worktree, branch } = repository;
-  const { busy, error, submit } = useSubmit(async () => {
+  const { submit, ...foot } = useSubmit(async () => {
     const done = await client.call("worktree.merge", {
       workdir: repo!,
       name: worktree!,
@@ -195,11 +188,7 @@ export function MergeDialog({ repository, onDone, onClose }: MergeDialogProps) {
               .concat(refused.value.conflicts ?? []).join("\n  ")}
           </p>
         )}
-        {error.value && <p class="form-error" role="alert">{error.value}</p>}
-        <footer class="dialog-foot">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" tone="primary" aria-busy={busy.value}>Merge</Button>
-        </footer>
+        <FormFoot {...foot} action="Merge" onClose={onClose} />
       </form>
     </Dialog>
   );

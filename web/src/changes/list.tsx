@@ -74,6 +74,12 @@ export function ChangeList(props: ChangeListProps) {
     goto.value = undefined;
   }, [goto.value]);
 
+  /** Has other lines chosen; what is being written about the ones before is kept. */
+  const turn = (to?: Writing) => {
+    const before = writing.peek();
+    if (before?.open) comments.keepDraft(rangeText(before), before);
+    writing.value = to;
+  };
   const choose = (row: Row, side: "old" | "new" | undefined, extend: boolean) => {
     const range = rangeOf(row, side);
     if (range === undefined) return;
@@ -81,7 +87,7 @@ export function ChangeList(props: ChangeListProps) {
     const joined = extend && before?.path === range.path && before.side === range.side
       ? { ...range, from: Math.min(before.from, range.from), to: Math.max(before.to, range.to) }
       : range;
-    writing.value = { ...joined, quote: quoteOf(row.file, joined), open: false };
+    turn({ ...joined, quote: quoteOf(row.file, joined), open: false });
     active.value = row.key;
   };
   const write = (row: Row, side?: "old" | "new") => {
@@ -122,7 +128,7 @@ export function ChangeList(props: ChangeListProps) {
     } else if (row.kind === "lines" && ["Enter", "c"].includes(event.key)) {
       write(row, writing.peek()?.side);
     } else if (event.key === "Escape" && writing.peek() !== undefined) {
-      writing.value = undefined;
+      turn();
       event.stopPropagation();
     } else return;
     event.preventDefault();
@@ -197,16 +203,10 @@ export function ChangeList(props: ChangeListProps) {
                   : row.kind === "editor"
                   ? (
                     <CommentEditor
+                      key={rangeText(chosen!)}
                       about={chosen!}
-                      name={rangeText(chosen!)}
-                      drafts={comments.drafts}
-                      onSave={(text) => {
-                        const { open: _, ...range } = chosen!;
-                        comments.add({ ...range, text });
-                        writing.value = undefined;
-                        scroller.current!.focus({ preventScroll: true });
-                      }}
-                      onCancel={() => {
+                      comments={comments}
+                      onClose={() => {
                         writing.value = undefined;
                         scroller.current!.focus({ preventScroll: true });
                       }}
@@ -491,14 +491,8 @@ function Comment({ comments, comment, moved }: CommentProps) {
     return (
       <CommentEditor
         about={comment}
-        name={comment.id}
-        drafts={comments.drafts}
-        text={comment.text}
-        onSave={(text) => {
-          comments.change(comment.id, text);
-          editing.value = false;
-        }}
-        onCancel={() => editing.value = false}
+        comments={comments}
+        onClose={() => editing.value = false}
       />
     );
   }
@@ -528,30 +522,27 @@ function Comment({ comments, comment, moved }: CommentProps) {
 }
 
 interface CommentEditorProps {
-  about: Omit<LineComment, "id" | "text">;
-  /** Of its draft. */
-  name: string;
-  drafts: Map<string, string>;
-  text?: string;
-  onSave(text: string): void;
-  onCancel(): void;
+  /** A comment, or the lines of a new one. */
+  about: Omit<LineComment, "id" | "text"> & Partial<LineComment>;
+  comments: Comments;
+  onClose(): void;
 }
 
-function CommentEditor(
-  { about, name, drafts, text = "", onSave, onCancel }: CommentEditorProps,
-) {
+function CommentEditor({ about, comments, onClose }: CommentEditorProps) {
+  const { drafts } = comments;
+  const { text = "", id: name = rangeText(about) } = about;
   const id = useId();
   const value = useSignal(drafts.get(name) ?? text);
   const box = useRef<HTMLTextAreaElement>(null);
   useLayoutEffect(() => box.current!.focus({ preventScroll: true }), []);
   const save = () => {
     if (value.value.trim() === "") return;
-    drafts.delete(name);
-    onSave(value.value.trim());
+    comments.keepDraft(name, about.id === undefined ? about : undefined);
+    onClose();
   };
   const cancel = () => {
     drafts.delete(name);
-    onCancel();
+    onClose();
   };
   return (
     <div role="gridcell" class="change-editor-cell">
@@ -571,7 +562,8 @@ function CommentEditor(
         onKeyDown={(event) => {
           if (isComposed(event)) return;
           if (isSend(event, false)) save();
-          else if (event.key === "Escape" && value.value.trim() === text) cancel();
+          // What was written is not lost by a key.
+          else if (event.key === "Escape") value.value.trim() === "" ? cancel() : save();
           else return;
           event.preventDefault();
           event.stopPropagation();

@@ -97,6 +97,14 @@ function Scoped({ scope, store, comments, repository }: ScopedProps) {
   const dialog = useSignal<"commit" | "merge" | undefined>(undefined);
   const said = useSignal("");
   const [pace] = useState({ last: 0 });
+  useEffect(() => {
+    const leave = () => comments.keepDrafts(writing.peek());
+    addEventListener("pagehide", leave);
+    return () => {
+      removeEventListener("pagehide", leave);
+      leave();
+    };
+  }, []);
   const live = useLive({
     async ask() {
       const rest = pace.last + PAUSE_MS - Date.now();

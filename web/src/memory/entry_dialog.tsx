@@ -1,7 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { useApp } from "../app.ts";
-import { Button } from "../ui/button.tsx";
-import { Dialog } from "../ui/dialog.tsx";
+import { Dialog, FormFoot } from "../ui/dialog.tsx";
 import { Field } from "../ui/field.tsx";
 import { useSubmit } from "../ui/use_submit.ts";
 import {
@@ -32,7 +31,7 @@ export function EntryDialog({ entry, onSaved, onClose }: EntryDialogProps) {
   // What stays with its owner needs none named.
   const asks_owner = isOwned(scope.value) && scope.value !== entry?.scope;
 
-  const { busy, error, submit } = useSubmit(async () => {
+  const { submit, ...foot } = useSubmit(async () => {
     const written = {
       content: content.value.trim(),
       category: category.value,
@@ -122,13 +121,7 @@ export function EntryDialog({ entry, onSaved, onClose }: EntryDialogProps) {
             />
           )}
         </Field>
-        {error.value && <p class="form-error" role="alert">{error}</p>}
-        <footer class="dialog-foot">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" tone="primary" aria-busy={busy.value}>
-            {entry === undefined ? "Remember" : "Save"}
-          </Button>
-        </footer>
+        <FormFoot {...foot} action={entry === undefined ? "Remember" : "Save"} onClose={onClose} />
       </form>
     </Dialog>
   );

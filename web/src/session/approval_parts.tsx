@@ -19,6 +19,31 @@ export function Head({ text, count }: HeadProps) {
   );
 }
 
+interface AskedListProps {
+  label: string;
+  /** What each is called, by its id, with the number before it. */
+  items: readonly { id: string; number: number; text: string }[];
+  /** The one that is open. */
+  open: string;
+  onOpen(id: string): void;
+}
+
+/** What waits, one below the other; one of it is open. */
+export function AskedList({ label, items, open, onOpen }: AskedListProps) {
+  return (
+    <ol class="approval-list" aria-label={label}>
+      {items.map(({ id, number, text }) => (
+        <li key={id}>
+          <button type="button" aria-current={id === open || undefined} onClick={() => onOpen(id)}>
+            <span>{number}</span>
+            <span class="clip" dir="auto">{text}</span>
+          </button>
+        </li>
+      ))}
+    </ol>
+  );
+}
+
 interface AskedTextProps {
   /** Mark where it begins and where it ends. */
   begin: RefObject<HTMLSpanElement>;

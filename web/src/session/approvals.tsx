@@ -9,7 +9,7 @@ import type { PendingApproval } from "../../../src/session/session_state.ts";
 import { type Params, RpcError } from "../rpc/api.ts";
 import { Boundary } from "../ui/boundary.tsx";
 import { Button } from "../ui/button.tsx";
-import { Actions, AskedText, Head, Key } from "./approval_parts.tsx";
+import { Actions, AskedList, AskedText, Head, Key } from "./approval_parts.tsx";
 import { aboutQuestion } from "./asked_about.ts";
 import { PersonQuestion } from "./person_question.tsx";
 import { QuestionBody, Words } from "./question.tsx";
@@ -74,20 +74,16 @@ export function Approvals({ store, onNone }: ApprovalsProps) {
         </p>
       )}
       {pending.length > 1 && (
-        <ol class="approval-list" aria-label="Pending questions">
-          {pending.map((it, n) => (
-            <li key={it.approval_id}>
-              <button
-                type="button"
-                aria-current={n === at || undefined}
-                onClick={() => chosen.value = it.approval_id}
-              >
-                <span>{n + 1}</span>
-                <span class="clip">{exactLine(askedOf(it)?.question ?? it.reason)}</span>
-              </button>
-            </li>
-          ))}
-        </ol>
+        <AskedList
+          label="Pending questions"
+          items={pending.map((it, n) => ({
+            id: it.approval_id,
+            number: n + 1,
+            text: exactLine(askedOf(it)?.question ?? it.reason),
+          }))}
+          open={open!.approval_id}
+          onOpen={(id) => chosen.value = id}
+        />
       )}
       {pending.map((approval, n) => {
         const Part = askedOf(approval) === undefined ? Approval : Question;

@@ -7,9 +7,8 @@ import { type AddedDirectory, parseAddDirectory } from "../../../src/protocol/ad
 import { useApp } from "../app.ts";
 import type { Params } from "../rpc/api.ts";
 import { TitleField } from "../sessions/title_field.tsx";
-import { Button } from "../ui/button.tsx";
 import { Check } from "../ui/check.tsx";
-import { Dialog } from "../ui/dialog.tsx";
+import { Dialog, FormFoot } from "../ui/dialog.tsx";
 import { Field } from "../ui/field.tsx";
 import { useSubmit } from "../ui/use_submit.ts";
 import type { SessionStore } from "./store.ts";
@@ -40,7 +39,7 @@ export function Configure({ store, onClose }: ConfigureProps) {
   const archived = useSignal(state.archived ?? false);
   const network = useSignal<Reach>(state.network ?? "default");
   const added = useSignal(linesOf(state.added_dirs ?? []));
-  const { busy, error, submit } = useSubmit(async () => {
+  const { submit, ...foot } = useSubmit(async () => {
     const changes = changed(settingsOf(store), {
       title: title.value.trim() || undefined,
       network: network.value,
@@ -101,11 +100,7 @@ export function Configure({ store, onClose }: ConfigureProps) {
         </Field>
         <Check label="Pin to the top of lists" value={pinned} />
         <Check label="Archive: hide from lists until the next message" value={archived} />
-        {error.value && <p class="form-error" role="alert">{error}</p>}
-        <footer class="dialog-foot">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" tone="primary" aria-busy={busy.value}>Save</Button>
-        </footer>
+        <FormFoot {...foot} action="Save" onClose={onClose} />
       </form>
     </Dialog>
   );

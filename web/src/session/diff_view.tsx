@@ -1,4 +1,4 @@
-import "../main.tsx";
+import "./views.ts";
 import { useSignal } from "@preact/signals";
 import { Fragment } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";

@@ -41,7 +41,7 @@ interface QueuedProps {
 }
 
 export function QueuedList({ store, input }: QueuedProps) {
-  const { announcer } = useApp();
+  const app = useApp();
   const { takeBack, redeliver } = useWaiting(store);
   const queued = store.conversation.items.filter((it): it is UserItem =>
     it.kind === "user" && it.queued === true
@@ -50,10 +50,6 @@ export function QueuedList({ store, input }: QueuedProps) {
   const { turn, later_held, state } = store.state;
   const ended = state === "ended";
   const paused = state === "paused" || ended;
-  const copy = async (text: string) => {
-    await navigator.clipboard.writeText(text);
-    announcer.say("Copied");
-  };
   const steer = async (message_id: string) => {
     await redeliver(message_id, "steer");
     input?.current?.focus();
@@ -77,7 +73,7 @@ export function QueuedList({ store, input }: QueuedProps) {
               </Button>
             )}
             {ended
-              ? <Button tone="quiet" icon="copy" onClick={() => copy(text)}>Copy</Button>
+              ? <Button tone="quiet" icon="copy" onClick={() => app.copy(text)}>Copy</Button>
               : (
                 <Button tone="quiet" icon="undo" onClick={() => takeBack(message_id)}>
                   Take back

@@ -5,7 +5,7 @@ import type { NoteItem, UserItem } from "../../../src/session/view.ts";
 import { useApp } from "../app.ts";
 import type { Params } from "../rpc/api.ts";
 import { Button } from "../ui/button.tsx";
-import { Dialog } from "../ui/dialog.tsx";
+import { Dialog, FormFoot } from "../ui/dialog.tsx";
 import { Field } from "../ui/field.tsx";
 import { useSubmit } from "../ui/use_submit.ts";
 import { useWaiting } from "./queued.tsx";
@@ -36,7 +36,8 @@ interface MessageActionsProps {
 
 /** What can be done with a message of the person: go back to before it, or go on from there elsewhere. */
 export function MessageActions({ item, store }: MessageActionsProps) {
-  const { client, router, sessions, announcer } = useApp();
+  const app = useApp();
+  const { client, router, sessions } = app;
   const asking = useSignal<"edit" | "rewind" | undefined>(undefined);
   const { message_id } = item;
   if (message_id === undefined || store.state.state === "ended") return null;
@@ -46,13 +47,9 @@ export function MessageActions({ item, store }: MessageActionsProps) {
     router.go(`/sessions/${session_id}`);
     sessions.refresh();
   };
-  const copy = async () => {
-    await navigator.clipboard.writeText(item.text);
-    announcer.say("Copied");
-  };
   return (
     <div class="asked-actions">
-      <Button tone="quiet" icon="copy" onClick={copy}>Copy</Button>
+      <Button tone="quiet" icon="copy" onClick={() => app.copy(item.text)}>Copy</Button>
       <Button tone="quiet" icon="edit" onClick={() => asking.value = "edit"}>Edit</Button>
       <Button tone="quiet" icon="undo" onClick={() => asking.value = "rewind"}>Go back</Button>
       <Button tone="quiet" icon="repository" onClick={fork}>Fork</Button>
@@ -106,13 +103,14 @@ function Rewind({ message_id, seq, text, attachments, edit, store, onClose }: Re
   const has_files = store.state.undo.turns.some((it) => it.seq >= seq && !it.undone_by);
   const what = useSignal<What>(has_files ? "both" : "conversation");
   const others = useSignal<Others>("refuse");
+  const works = store.state.turn !== undefined;
   /** Whether what somebody else changed stands in the way, and not anything else. */
   const isRefused = async () => {
     const params = { session_id: store.id, message_id, what: what.value, dry_run: true };
     const planned = await client.ask("session.rewind", params).catch(() => undefined);
     return planned?.refused === true;
   };
-  const { busy, error, submit } = useSubmit(async () => {
+  const { submit, ...foot } = useSubmit(async () => {
     const done = await client.call("session.rewind", {
       session_id: store.id,
       message_id,
@@ -140,7 +138,9 @@ function Rewind({ message_id, seq, text, attachments, edit, store, onClose }: Re
       <form class="form" onSubmit={submit}>
         <Field
           label="What goes back"
-          hint={has_files
+          hint={works
+            ? "Stop the turn first, or wait for its end."
+            : has_files
             ? "Files become what they were before this message, also where a command changed them. You can undo this."
             : "No file was changed since. You can undo this."}
         >
@@ -177,13 +177,7 @@ function Rewind({ message_id, seq, text, attachments, edit, store, onClose }: Re
             )}
           </Field>
         )}
-        {error.value && <p class="form-error" role="alert">{error}</p>}
-        <footer class="dialog-foot">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" tone="primary" aria-busy={busy.value}>
-            {edit ? "Edit" : "Go back"}
-          </Button>
-        </footer>
+        <FormFoot {...foot} action={edit ? "Edit" : "Go back"} disabled={works} onClose={onClose} />
       </form>
     </Dialog>
   );

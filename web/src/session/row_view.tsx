@@ -109,14 +109,15 @@ function waitsFor({ delivery }: UserItem): string {
 
 /** Copies an answer as it was written, in Markdown. */
 function CopyText({ item }: { item: TextItem }) {
-  const { announcer } = useApp();
-  const copy = async () => {
-    await navigator.clipboard.writeText(item.text.trim());
-    announcer.say("Copied");
-  };
+  const app = useApp();
   return (
     <div class="said-actions">
-      <Button tone="quiet" icon="copy" label="Copy this text" onClick={copy} />
+      <Button
+        tone="quiet"
+        icon="copy"
+        label="Copy this text"
+        onClick={() => app.copy(item.text.trim())}
+      />
     </div>
   );
 }

@@ -1,4 +1,5 @@
 import { useSignal } from "@preact/signals";
+import type { Range as Rows } from "@tanstack/virtual-core";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { Button } from "../ui/button.tsx";
 import { Empty } from "../ui/states.tsx";
@@ -41,6 +42,7 @@ export function Transcript({ store, search, sent }: TranscriptProps) {
     estimateSize: (n) => estimatedHeight(rows[n]),
     getItemKey: (n) => rows[n]?.key ?? n,
     overscan: OVERSCAN,
+    rangeExtractor: drawnRows,
     holds: !following.peek(),
   });
   const height = virtualizer.getTotalSize();
@@ -148,4 +150,17 @@ export function Transcript({ store, search, sent }: TranscriptProps) {
       {!following.value && <Button class="to-end" icon="down" onClick={toEnd}>Newest</Button>}
     </div>
   );
+}
+
+/** What is drawn: also all that is selected, as a row that goes would take the selection with it. */
+function drawnRows({ startIndex, endIndex, overscan, count }: Rows): number[] {
+  const { anchorNode, focusNode, isCollapsed } = getSelection()!;
+  const selected = [anchorNode, focusNode].flatMap((node) => {
+    const element = node instanceof Element ? node : node?.parentElement;
+    const row = element?.closest<HTMLElement>(".transcript .row");
+    return isCollapsed || !row ? [] : [Number(row.dataset.index)];
+  });
+  const first = Math.max(0, Math.min(startIndex - overscan, ...selected));
+  const last = Math.min(count - 1, Math.max(endIndex + overscan, ...selected));
+  return Array.from({ length: last - first + 1 }, (_, n) => first + n);
 }

@@ -34,9 +34,13 @@ export default function SessionView({ params: { id } }: { params: RouteParams })
   }, [opening.value]);
   const input = useRef<HTMLTextAreaElement>(null);
   const body = useRef<HTMLDivElement>(null);
+  /** A panel that has all the room hides it. */
+  const hasConversation = () =>
+    body.current?.firstElementChild?.checkVisibility({ visibilityProperty: true });
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if (event.key.toLowerCase() !== "f" || !(event.metaKey || event.ctrlKey)) return;
+      if (!hasConversation()) return;
       event.preventDefault();
       search.show();
     };
@@ -61,7 +65,10 @@ export default function SessionView({ params: { id } }: { params: RouteParams })
       </div>
     );
   }
-  const showSearch = () => search.show();
+  const showSearch = () => {
+    if (!hasConversation()) side.value = undefined;
+    search.show();
+  };
   const toggleLanes = () => lanes.value = !lanes.value;
   return (
     <Page

@@ -3,8 +3,7 @@ import type { App } from "../app.ts";
 import { useApp } from "../app.ts";
 import type { Params } from "../rpc/api.ts";
 import { Menu, type MenuItem } from "../ui/menu.tsx";
-import { ConfirmDialog, Dialog } from "../ui/dialog.tsx";
-import { Button } from "../ui/button.tsx";
+import { ConfirmDialog, Dialog, FormFoot } from "../ui/dialog.tsx";
 import { useSubmit } from "../ui/use_submit.ts";
 import type { SessionItem } from "./list.ts";
 import { TitleField } from "./title_field.tsx";
@@ -73,7 +72,7 @@ async function configure(
 function Rename({ item, onClose }: { item: SessionItem; onClose(): void }) {
   const app = useApp();
   const title = useSignal(item.title);
-  const { busy, error, submit } = useSubmit(async () => {
+  const { submit, ...foot } = useSubmit(async () => {
     const changed = title.value.trim();
     if (changed !== "" && changed !== item.title) await configure(app, item, { title: changed });
     onClose();
@@ -82,11 +81,7 @@ function Rename({ item, onClose }: { item: SessionItem; onClose(): void }) {
     <Dialog title="Rename session" onClose={onClose}>
       <form class="form" onSubmit={submit}>
         <TitleField value={title} focused />
-        {error.value && <p class="form-error" role="alert">{error}</p>}
-        <footer class="dialog-foot">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" tone="primary" aria-busy={busy.value}>Rename</Button>
-        </footer>
+        <FormFoot {...foot} action="Rename" onClose={onClose} />
       </form>
     </Dialog>
   );

@@ -4,9 +4,8 @@ import { useApp } from "../app.ts";
 import { SchemaFields } from "../palette/schema_fields.tsx";
 import { fieldsOf, type JsonSchema, paramsOf } from "../palette/schema_form.ts";
 import { explain, type Params, type Result } from "../rpc/api.ts";
-import { Button } from "../ui/button.tsx";
 import { Check } from "../ui/check.tsx";
-import { Dialog } from "../ui/dialog.tsx";
+import { Dialog, FormFoot } from "../ui/dialog.tsx";
 import { Field } from "../ui/field.tsx";
 import { submitOnCtrlEnter, useSubmit } from "../ui/use_submit.ts";
 
@@ -101,13 +100,13 @@ export function CreateTask({ onQueued, onClose }: CreateProps) {
           label="Run immediately, outside the queue, and wait for the result"
           value={at_once}
         />
-        {error.value && <p class="form-error" role="alert">{error}</p>}
-        <footer class="dialog-foot">
-          <Button onClick={onClose}>Close</Button>
-          <Button type="submit" tone="primary" aria-busy={busy.value}>
-            {at_once.value ? "Run task" : "Add to queue"}
-          </Button>
-        </footer>
+        <FormFoot
+          busy={busy}
+          error={error}
+          action={at_once.value ? "Run task" : "Add to queue"}
+          back="Close"
+          onClose={onClose}
+        />
       </form>
     </Dialog>
   );

@@ -4,7 +4,7 @@ import { useApp } from "../app.ts";
 import { explain, RpcError } from "../rpc/api.ts";
 import { Button } from "../ui/button.tsx";
 import { Check } from "../ui/check.tsx";
-import { Dialog } from "../ui/dialog.tsx";
+import { Dialog, FormFoot } from "../ui/dialog.tsx";
 import { Field } from "../ui/field.tsx";
 import { Loading } from "../ui/states.tsx";
 import { useSubmit } from "../ui/use_submit.ts";
@@ -92,7 +92,7 @@ function ServerForm({ name, policy, onSaved, onClose }: ServerDialogProps & { po
   const faults = useSignal<Record<string, string>>({});
   const first = before === undefined ? "name" : undefined;
 
-  const { busy, error, submit } = useSubmit(async () => {
+  const { submit, ...foot } = useSubmit(async () => {
     const key = transport.value === "stdio" ? "env" : "headers";
     const fault = rowFault((key === "env" ? env : headers).value);
     faults.value = fault === undefined ? {} : { [key]: fault };
@@ -251,11 +251,7 @@ function ServerForm({ name, policy, onSaved, onClose }: ServerDialogProps & { po
         {line("max_concurrent", { placeholder: "8", inputMode: "numeric", pattern: "[0-9]+" })}
       </div>
       <Check label="Sessions can use it" value={enabled} />
-      {error.value && <p class="form-error" role="alert">{error}</p>}
-      <footer class="dialog-foot">
-        <Button onClick={onClose}>Cancel</Button>
-        <Button type="submit" tone="primary" aria-busy={busy.value}>Save</Button>
-      </footer>
+      <FormFoot {...foot} action="Save" onClose={onClose} />
     </form>
   );
 }

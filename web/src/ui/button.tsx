@@ -21,7 +21,8 @@ export function Button({ label, icon, tone, disabled, onClick, children, ...rest
   const app = useApp();
   const [busy, setBusy] = useState(false);
   const click = async (event: MouseEvent) => {
-    if (busy || disabled) return;
+    // Nor does it submit its form.
+    if (busy || disabled) return event.preventDefault();
     const done = onClick?.(event);
     if (!(done instanceof Promise)) return;
     setBusy(true);

@@ -16,11 +16,8 @@ interface CodeBlockProps {
 
 /** Code of a text: in its colours, or as the diagram that it describes. */
 export function CodeBlock({ language, code, closed }: CodeBlockProps) {
-  const { announcer } = useApp();
-  const onCopy = async () => {
-    await navigator.clipboard.writeText(code);
-    announcer.say("Copied");
-  };
+  const app = useApp();
+  const onCopy = () => app.copy(code);
   const written = (
     <>
       <figcaption>

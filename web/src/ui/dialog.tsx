@@ -1,3 +1,4 @@
+import type { ReadonlySignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Button } from "./button.tsx";
@@ -80,6 +81,33 @@ export function Dialog({ title, onClose, wide, kept, children }: DialogProps) {
         />
       )}
     </dialog>
+  );
+}
+
+interface FormFootProps {
+  busy: ReadonlySignal<boolean>;
+  error: ReadonlySignal<string | undefined>;
+  /** The words on the buttons: the one that submits, the one that closes. */
+  action: string;
+  back?: string;
+  disabled?: boolean;
+  onClose(): void;
+}
+
+/** The end of a form in a dialog: why it was not done, and its buttons. */
+export function FormFoot(
+  { busy, error, action, back = "Cancel", disabled, onClose }: FormFootProps,
+) {
+  return (
+    <>
+      {error.value && <p class="form-error" role="alert">{error}</p>}
+      <footer class="dialog-foot">
+        <Button onClick={onClose}>{back}</Button>
+        <Button type="submit" tone="primary" aria-busy={busy.value} disabled={disabled}>
+          {action}
+        </Button>
+      </footer>
+    </>
   );
 }
 

@@ -29,9 +29,9 @@ export function useSubmit(send: () => Promise<unknown>): Submitting {
   return { busy, error, submit };
 }
 
-/** For a form with a text of many lines: Ctrl+Enter, or Cmd+Enter, submits it. */
+/** For a form with a text of many lines: Ctrl+Enter, or Cmd+Enter, presses its button. */
 export function submitOnCtrlEnter(event: KeyboardEvent & { currentTarget: HTMLFormElement }): void {
   if (event.key === "Enter" && (event.metaKey || event.ctrlKey)) {
-    event.currentTarget.requestSubmit();
+    event.currentTarget.querySelector<HTMLElement>("[type=submit]")!.click();
   }
 }

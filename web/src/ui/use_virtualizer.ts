@@ -10,7 +10,7 @@ import { useLayoutEffect, useReducer, useState } from "preact/hooks";
 
 type Options = Pick<
   VirtualizerOptions<HTMLElement, HTMLElement>,
-  "count" | "getScrollElement" | "estimateSize" | "getItemKey" | "overscan"
+  "count" | "getScrollElement" | "estimateSize" | "getItemKey" | "overscan" | "rangeExtractor"
 >;
 
 /**

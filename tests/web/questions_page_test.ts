@@ -1,0 +1,80 @@
+/** The page of the questions of all sessions. */
+import { assertEquals } from "@std/assert";
+import { IMAGE } from "../support/hostile.ts";
+import { Scenario, until } from "../support/scripted.ts";
+import { SharedBrowser } from "../support/shared_browser.ts";
+import { AppPage, no_browser } from "../support/web.ts";
+
+const shared = new SharedBrowser();
+
+Deno.test({
+  name: "the questions of all sessions are answered on one page, by mouse and keyboard",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin(({ messages }) => {
+      const { text } = messages.find(({ role }) => role === "user") as { text: string };
+      return messages.some(({ role }) => role === "tool") ? { text: "The end." } : {
+        calls: [{
+          id: text,
+          name: "run_command",
+          args: { command: `echo ${text} ${"word ".repeat(2_000)}` },
+        }],
+      };
+    }, { start: { approval: "ask", title: `First ${IMAGE}` } });
+    const second = await it.client.session({
+      workdir: it.place.mkdir("other"),
+      model: it.model,
+      approval: "ask",
+      title: "Second",
+    });
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon, "/questions");
+    const { page } = app;
+    await page.getByText("No questions").waitFor();
+    await app.accessible("no questions");
+    await it.send("one");
+    await it.client.rpc.call("session.send", { session_id: second, text: "two" });
+    const list = page.getByRole("list", { name: "Sessions with questions" });
+    await list.getByRole("listitem").nth(1).waitFor();
+    // The number in the sidebar leads here.
+    await app.go("/");
+    await page.getByRole("link", { name: "2 approvals wait" }).click();
+    await page.getByRole("heading", { level: 1, name: "Questions" }).waitFor();
+    await list.getByRole("listitem").nth(1).waitFor();
+    await list.getByRole("button", { name: "Second" }).click();
+    const open = page.locator(".approval:not([hidden])");
+    await open.locator(".tool-command", { hasText: "echo two" }).waitFor();
+    await page.getByRole("main").getByRole("link", { name: "Second" }).waitFor();
+    await app.accessibleEverywhere("questions of two sessions");
+    for (const [width, height] of [[1440, 900], [390, 844], [390, 560]]) {
+      await page.setViewportSize({ width, height });
+      for (const name of ["Allow", "Deny"]) {
+        const box = (await open.getByRole("button", { name, exact: true }).boundingBox())!;
+        assertEquals(box.y >= 0 && box.y + box.height <= height, true, `${name} at ${height} px`);
+      }
+      assertEquals(await page.evaluate("document.documentElement.scrollWidth"), width);
+    }
+    await page.setViewportSize({ width: 1440, height: 900 });
+    await open.getByRole("button", { name: "Deny", exact: true }).click();
+    const decisions = () =>
+      it.client.of("approval.resolved").map(({ session_id, data }) => [session_id, data.decision]);
+    // The other session's question is there then, and its answer by a key is not the one of before.
+    await open.locator(".tool-command", { hasText: "echo one" }).waitFor();
+    await app.focusKept();
+    await open.locator(".approval-text").hover();
+    await page.mouse.wheel(0, 100_000);
+    await app.holds(
+      "document.querySelector('.approval:not([hidden]) [aria-keyshortcuts=y]')" +
+        ".ariaDisabled !== 'true'",
+      "the question can be answered",
+    );
+    await page.keyboard.press("y");
+    await page.getByText("No questions").waitFor();
+    await app.focusKept();
+    await until(() => it.client.of("approval.resolved").length > 0, "an answer");
+    assertEquals(decisions().filter(([id]) => id === it.session_id), [[it.session_id, "allow"]]);
+    const { approvals } = await it.client.rpc.call("approvals.list", {});
+    assertEquals(approvals, []);
+    app.clean("the page of questions");
+  },
+});

@@ -1,5 +1,5 @@
 /** The page of the questions of all sessions. */
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertMatch } from "@std/assert";
 import { IMAGE } from "../support/hostile.ts";
 import { Scenario, until } from "../support/scripted.ts";
 import { SharedBrowser } from "../support/shared_browser.ts";
@@ -33,16 +33,21 @@ Deno.test({
     await page.getByText("No questions").waitFor();
     await app.accessible("no questions");
     await it.send("one");
+    const open = page.locator(".approval:not([hidden])");
+    await open.locator(".tool-command", { hasText: "echo one" }).waitFor();
     await it.client.rpc.call("session.send", { session_id: second, text: "two" });
     const list = page.getByRole("list", { name: "Sessions with questions" });
     await list.getByRole("listitem").nth(1).waitFor();
+    // What comes first in the list does not take the place of what is being read.
+    assertMatch(await list.getByRole("button").first().innerText(), /Second/);
+    await page.evaluate("new Promise((done) => setTimeout(done, 200))");
+    assertEquals(await open.locator(".tool-command", { hasText: "echo one" }).count(), 1);
     // The number in the sidebar leads here.
     await app.go("/");
     await page.getByRole("link", { name: "2 approvals wait" }).click();
     await page.getByRole("heading", { level: 1, name: "Questions" }).waitFor();
     await list.getByRole("listitem").nth(1).waitFor();
     await list.getByRole("button", { name: "Second" }).click();
-    const open = page.locator(".approval:not([hidden])");
     await open.locator(".tool-command", { hasText: "echo two" }).waitFor();
     await page.getByRole("main").getByRole("link", { name: "Second" }).waitFor();
     await app.accessibleEverywhere("questions of two sessions");

@@ -1,4 +1,5 @@
 import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
 import { exactLine } from "../../../src/base/visible.ts";
 import { useApp } from "../app.ts";
 import type { SessionItem } from "../sessions/list.ts";
@@ -14,6 +15,10 @@ export default function Questions() {
   const chosen = useSignal("");
   const items = sessions.items.value?.filter((it) => it.pending_approvals_count > 0);
   const open = items?.find(({ id }) => id === chosen.value) ?? items?.[0];
+  // Another session that comes first in the list takes no answer that was meant for this one.
+  useEffect(() => {
+    chosen.value = open?.id ?? "";
+  }, [open?.id]);
   return (
     <Page title="Questions" of={sessions.live} fill class="questions">
       {items === undefined

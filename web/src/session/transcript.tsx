@@ -152,6 +152,9 @@ export function Transcript({ store, search, sent }: TranscriptProps) {
   );
 }
 
+/** Rows, above and below, that are drawn because they are selected: more would make the page slow. */
+const SELECTED_MAX = 1_000;
+
 /** What is drawn: also all that is selected, as a row that goes would take the selection with it. */
 function drawnRows({ startIndex, endIndex, overscan, count }: Rows): number[] {
   const { anchorNode, focusNode, isCollapsed } = getSelection()!;
@@ -160,7 +163,9 @@ function drawnRows({ startIndex, endIndex, overscan, count }: Rows): number[] {
     const row = element?.closest<HTMLElement>(".transcript .row");
     return isCollapsed || !row ? [] : [Number(row.dataset.index)];
   });
-  const first = Math.max(0, Math.min(startIndex - overscan, ...selected));
-  const last = Math.min(count - 1, Math.max(endIndex + overscan, ...selected));
+  const least = Math.max(0, startIndex - SELECTED_MAX);
+  const most = Math.min(count - 1, endIndex + SELECTED_MAX);
+  const first = Math.max(least, Math.min(startIndex - overscan, ...selected));
+  const last = Math.min(most, Math.max(endIndex + overscan, ...selected));
   return Array.from({ length: last - first + 1 }, (_, n) => first + n);
 }

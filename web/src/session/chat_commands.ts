@@ -12,6 +12,7 @@ import {
   settingCommand,
 } from "../../../src/features/chat_commands/setting_command.ts";
 import { NONE_QUEUED, type Withdrawn } from "../../../src/features/chat_commands/stop_turn.ts";
+import type { Place } from "../../../src/features/chat_commands/suggestions.ts";
 import { runUndo, undoCommand } from "../../../src/features/chat_commands/undo_command.ts";
 
 /** Commands that are one verb. */
@@ -97,9 +98,6 @@ export async function runTyped(
   if (undo !== undefined) return { said: await runUndo(undo, session_id, call) };
   return { text: await expanded(line, { session_id }, call) };
 }
-
-/** Where commands are looked for. */
-type Place = { session_id: string } | { workdir: string };
 
 /** The message of a line, if a command is one. @throws for a command that there is not */
 async function expanded(text: string, at: Place, call: CallVerb): Promise<string> {

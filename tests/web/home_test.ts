@@ -414,3 +414,22 @@ Deno.test({
     app.clean("messages that look like commands");
   },
 });
+
+Deno.test({
+  name: "a menu that is opened as soon as it is there has its entries",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([], { start: { title: "Mine" } });
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon, "/settings");
+    const { page } = app;
+    await page.evaluate(`new MutationObserver((_, observer) => {
+      const button = document.querySelector(".menu-button");
+      if (button === null) return;
+      observer.disconnect();
+      button.click();
+    }).observe(document.body, { childList: true, subtree: true })`);
+    await page.getByRole("link", { name: "Sessions", exact: true }).click();
+    await page.getByRole("menuitem", { name: "Rename…" }).waitFor();
+  },
+});

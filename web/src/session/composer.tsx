@@ -8,7 +8,9 @@ import {
   typedAgain,
   type Withdrawn,
 } from "../../../src/features/chat_commands/stop_turn.ts";
+import type { ExportFormat } from "../../../src/features/chat_commands/export_command.ts";
 import { useApp } from "../app.ts";
+import { exportAs } from "../sessions/export.ts";
 import { Button } from "../ui/button.tsx";
 import { Menu } from "../ui/menu.tsx";
 import { useKept } from "../ui/use_kept.ts";
@@ -67,6 +69,7 @@ export function Composer({ store, input, onSent }: ComposerProps) {
           write("");
           store.giveBack(messages);
         },
+        save: (name: string, format: ExportFormat) => exportAs(app, store.id, name, format),
         open: (id: string) => app.router.go(`/sessions/${id}`),
       };
       said.value = await deliver(app, store.id, message, files, acts, chosen) ?? "";
@@ -169,7 +172,7 @@ export function Composer({ store, input, onSent }: ComposerProps) {
           back.current = 0;
           write(value);
         }}
-        said={said.value}
+        said={said}
         attached={attached}
         place={{ session_id: store.id }}
         onKeyDown={onKeyDown}

@@ -1,6 +1,7 @@
 /** A box for a message: what it offers, its files, its text, and what stands below. */
+import type { Signal } from "@preact/signals";
 import type { ComponentChildren, RefObject } from "preact";
-import { useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Place } from "../../../src/features/chat_commands/suggestions.ts";
 import { Button } from "../ui/button.tsx";
 import { optionId, OptionList } from "../ui/option_list.tsx";
@@ -23,7 +24,7 @@ interface MessageBoxProps {
   /** Told the text that is to be in the box. */
   write(text: string): void;
   /** What the last command had to say. */
-  said: string;
+  said: Signal<string>;
   attached: AttachedFiles;
   /** Where files, commands and skills are looked for. */
   place?: Place;
@@ -36,8 +37,19 @@ export function MessageBox(props: MessageBoxProps) {
   const { id, label, input, text, write, said, attached, children } = props;
   const suggestions = useSuggestions(props.place, input, write);
   const menu = suggestions.menu.value;
+  const forget = () => {
+    said.value = "";
+    input.current!.focus();
+  };
   const picker = useRef<HTMLInputElement>(null);
   const dropping = useDropped(attached.take);
+  useLayoutEffect(() => {
+    // Firefox does not know it.
+    if (CSS.supports("field-sizing", "content")) return;
+    const { style } = input.current!;
+    style.blockSize = "auto";
+    style.blockSize = `${input.current!.scrollHeight}px`;
+  }, [text]);
   return (
     <div class={`composer ${props.class ?? ""}${dropping ? " dropping" : ""}`}>
       {menu && (
@@ -50,14 +62,19 @@ export function MessageBox(props: MessageBoxProps) {
           onPick={suggestions.pick}
         />
       )}
-      {said !== "" && <pre class="composer-said" role="status" tabIndex={0}>{said}</pre>}
+      {said.value !== "" && (
+        <>
+          <pre class="composer-said" role="status" tabIndex={0}>{said}</pre>
+          <Button label="Hide answer" icon="close" tone="quiet" onClick={forget} />
+        </>
+      )}
       <AttachedList attached={attached} />
       <label class="visually-hidden" for={id}>{label}</label>
       <textarea
         ref={input}
         id={id}
         dir="auto"
-        rows={Math.min(12, Math.max(props.rows, text.split("\n").length))}
+        rows={props.rows}
         placeholder={props.placeholder}
         enterkeyhint={enter_sends.value ? "send" : "enter"}
         aria-keyshortcuts={props.keys}
@@ -71,6 +88,10 @@ export function MessageBox(props: MessageBoxProps) {
         }}
         onKeyDown={(event) => {
           if (suggestions.takes(event)) return;
+          if (event.key === "Escape" && said.value !== "") {
+            event.preventDefault();
+            return forget();
+          }
           if (event.key === "Enter") suggestions.close();
           props.onKeyDown(event);
         }}

@@ -17,8 +17,8 @@ import { nameOf, recentDirectories } from "./groups.ts";
 import { ModelPicker } from "./model_picker.tsx";
 import { choose, new_session } from "./new_session.ts";
 
-/** A session that begins has nothing to stop, to give back or to go to. */
-const NOTHING = { stop: () => Promise.resolve(), giveBack() {}, open() {} };
+/** A session that begins has nothing to stop, to give back, to save or to go to. */
+const NOTHING = { stop: async () => {}, save: async () => {}, giveBack() {}, open() {} };
 
 /** Takes what a new session is to do, and where, by which model, and what it may; starts it. */
 export function NewSession({ info }: { info: Result<"daemon.info"> | undefined }) {
@@ -98,7 +98,7 @@ export function NewSession({ info }: { info: Result<"daemon.info"> | undefined }
         input={box}
         text={text}
         write={write}
-        said={said.value}
+        said={said}
         attached={attached}
         place={workdir === undefined ? undefined : { workdir }}
         onKeyDown={(event) => {

@@ -55,6 +55,9 @@ Deno.test({
     assertEquals((await read("large.txt")).kind, "too_large");
     assertEquals((await it.call("files.find", { query: "MAIN deep" })).paths, ["src/deep/main.ts"]);
     assertEquals((await it.call("files.find", { query: "out.ts" })).paths, []);
+    // Also where no session has begun yet.
+    const there = { workdir: it.workdir, query: "MAIN deep" };
+    assertEquals((await it.client.rpc.call("files.find", there)).paths, ["src/deep/main.ts"]);
     await it.restart();
     assertEquals((await read("b.txt")).text, "Zürich\n");
   },

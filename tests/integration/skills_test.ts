@@ -191,6 +191,7 @@ test("the project wins over home, and what cannot be used is told", {}, [], asyn
     ["pdf", "project"],
     ["shown", "project"],
   ]);
+  assertEquals(await it.client.rpc.call("skills.list", { workdir: it.workdir }), listed);
   assertEquals(listed.skills[0].description, "a: b");
   assertEquals(listed.skills[3].description, "a\\u{202e}b");
   const begin = it.place.dir.length + 1;

@@ -1,7 +1,7 @@
 /** The web app in a real Chromium: a page that notes what goes wrong in it, and judges it with axe. */
 import { assertEquals } from "@std/assert";
 import { fromFileUrl } from "@std/path";
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import type { Browser } from "./browser.ts";
 import { chromiumPath } from "./browser.ts";
 import { until } from "./scripted.ts";
@@ -17,6 +17,22 @@ export const THEMES = ["light", "dark", "contrast"] as const;
 export type Theme = typeof THEMES[number];
 /** Phone, tablet, desktop: widths in CSS pixels. */
 export const WIDTHS = [360, 768, 1440] as const;
+
+/** A file as a page gets it: how, its name, its type, its content in base64. */
+export type Given = [how: "paste" | "drop", name: string, media_type: string, base64: string];
+
+/** Gives a box a file as the browser does. */
+export async function giveFile(to: Locator, ...given: Given): Promise<void> {
+  await to.evaluate((box, [how, name, media_type, base64]) => {
+    // deno-lint-ignore no-explicit-any -- the page's globals
+    const { DataTransfer, ClipboardEvent, DragEvent, File } = globalThis as any;
+    const data = new DataTransfer();
+    data.items.add(new File([Uint8Array.fromBase64(base64)], name, { type: media_type }));
+    const init = { bubbles: true, cancelable: true, clipboardData: data, dataTransfer: data };
+    const Kind = how === "paste" ? ClipboardEvent : DragEvent;
+    box.dispatchEvent(new Kind(how, init));
+  }, given);
+}
 
 /** Builds the app if a source is newer; a compiled binary has its own. */
 export async function appBuilt(): Promise<void> {

@@ -4,7 +4,7 @@ import { join } from "@std/path";
 import { Browser } from "../support/browser.ts";
 import { tinyPdf, tinyPng } from "../support/media.ts";
 import { Scenario } from "../support/scripted.ts";
-import { AppPage, no_browser } from "../support/web.ts";
+import { AppPage, giveFile, type Given, no_browser } from "../support/web.ts";
 
 Deno.test({
   name: "images are pasted, dropped, removed, sent and shown; what is no image is refused",
@@ -18,24 +18,7 @@ Deno.test({
     const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
     const { page } = app;
     const message = page.getByLabel("Message", { exact: true });
-    /** Gives the box a file as the browser does. */
-    const give = async (
-      type: "paste" | "drop",
-      name: string,
-      media_type: string,
-      base64: string,
-    ) => {
-      const given = [type, name, media_type, base64];
-      await message.evaluate((box, [type, name, media_type, base64]) => {
-        // deno-lint-ignore no-explicit-any -- the page's globals
-        const { DataTransfer, ClipboardEvent, DragEvent, File } = globalThis as any;
-        const data = new DataTransfer();
-        data.items.add(new File([Uint8Array.fromBase64(base64)], name, { type: media_type }));
-        const init = { bubbles: true, cancelable: true, clipboardData: data, dataTransfer: data };
-        const Kind = type === "paste" ? ClipboardEvent : DragEvent;
-        box.dispatchEvent(new Kind(type, init));
-      }, given);
-    };
+    const give = (...given: Given) => giveFile(message, ...given);
     const png = tinyPng({ width: 2 }).toBase64();
     await message.waitFor();
     await give("paste", "pasted.png", "image/png", png);

@@ -1,5 +1,5 @@
 /** What is typed with a slash in the web app: commands are carried out, none is sent to the model. */
-import { assertEquals, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { join } from "@std/path";
 import { Scenario, until } from "../support/scripted.ts";
 import { SharedBrowser } from "../support/shared_browser.ts";
@@ -78,10 +78,35 @@ Deno.test({
       await page.getByLabel("Message", { exact: true }).fill(text);
       await page.getByRole("button", { name: "Send", exact: true }).click();
     };
-    await type("/export html talk.html");
-    await said.getByText("the menu of each one exports it").waitFor();
+    for (
+      const [line, name, begin] of [["/export html talk.html", "talk.html", "<!doctype"], [
+        "/export json",
+        `${it.session_id}.json`,
+        "{",
+      ]]
+    ) {
+      const file = page.waitForEvent("download");
+      await type(line);
+      const saved = await file;
+      assertEquals(saved.suggestedFilename(), name);
+      const text = Deno.readTextFileSync((await saved.path())!);
+      assertEquals(text.slice(0, begin.length).toLowerCase(), begin);
+      assert(text.includes("begin"), text);
+    }
     await type("/theme dark");
     await said.getByText("chosen in the settings").waitFor();
+    // An answer is there until it is hidden, also after a reload.
+    await page.reload();
+    await said.getByText("chosen in the settings").waitFor();
+    await app.accessible("an answer");
+    await page.keyboard.press("Escape");
+    assertEquals(await said.count(), 1, "the focus is elsewhere");
+    await page.getByLabel("Message", { exact: true }).press("Escape");
+    await said.waitFor({ state: "detached" });
+    await type("/vi");
+    await page.getByRole("button", { name: "Hide answer" }).click();
+    await said.waitFor({ state: "detached" });
+    await app.focused("#message");
     await type("/fork The other way");
     await page.getByRole("heading", { level: 1, name: "The other way" }).waitFor();
 

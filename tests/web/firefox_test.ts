@@ -31,7 +31,12 @@ for (const [where, size] of Object.entries(SIZES)) {
       await firefox.shows("In Firefox");
       assertEquals(await firefox.violations(), []);
       await page.goto(`${it.daemon.url}/sessions/${it.session_id}`);
+      // The box is as high as its text, to a part of the page.
+      const height = "document.getElementById('message').offsetHeight";
+      await firefox.fill("Message", "word ".repeat(200));
+      await firefox.holds(`${height} > 150 && ${height} < innerHeight / 2`, "a high box");
       await firefox.fill("Message", "write a.txt");
+      await firefox.holds(`${height} < 100`, "a low box");
       await page.keyboard.press("Enter");
       await firefox.shows("a.txt");
       await firefox.holds("document.querySelector('.approval') !== null", "the question");

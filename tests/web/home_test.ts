@@ -1,8 +1,10 @@
 /** Where a person begins: the box for a new session, and the sessions that there are. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { join } from "@std/path";
+import { tinyPng } from "../support/media.ts";
 import { Scenario, until } from "../support/scripted.ts";
 import { SharedBrowser } from "../support/shared_browser.ts";
-import { AppPage, no_browser } from "../support/web.ts";
+import { AppPage, giveFile, no_browser } from "../support/web.ts";
 
 const shared = new SharedBrowser();
 
@@ -327,5 +329,107 @@ Deno.test({
     assertEquals([sessions.length, await box.inputValue()], [1, "にほん"]);
     await box.press("Enter");
     await page.waitForURL("**/sessions/*");
+  },
+});
+
+Deno.test({
+  name: "the first message has the menus of its directory and files; what fails keeps both",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin(() => ({ text: "Seen." }), { toml: "images = true\n" });
+    Deno.mkdirSync(join(it.workdir, ".claude/commands"), { recursive: true });
+    Deno.writeTextFileSync(join(it.workdir, ".claude/commands/review.md"), "Review $1 now.\n");
+    Deno.writeTextFileSync(join(it.workdir, "main.ts"), "");
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon);
+    const { page } = app;
+    await page.getByRole("button", { name: "Directory: project" }).waitFor();
+    await page.getByRole("button", { name: /^Model:/ }).click();
+    await page.getByRole("combobox", { name: "Model" }).fill(it.model);
+    await page.getByRole("option", { name: it.model }).click();
+    const box = page.getByRole("textbox", BOX);
+    const option = (name: RegExp | string) =>
+      page.locator(".options").getByRole("option", { name });
+    await box.pressSequentially("/rev");
+    await option("/review").waitFor();
+    // Below the box: all of what is written and offered is seen.
+    const [above, menu] = await Promise.all(
+      [".new-session", ".options"].map((it) => page.locator(it).boundingBox()),
+    );
+    assert(menu!.y >= above!.y + above!.height && menu!.height > 30, JSON.stringify(menu));
+    await app.accessibleEverywhere("the menu of the first message");
+    await page.keyboard.press("Tab");
+    assertEquals(await box.inputValue(), "/review");
+    await box.pressSequentially(" @mai");
+    await option("main.ts").click();
+    assertEquals(await box.inputValue(), "/review @main.ts ");
+    await app.focused("#new-session");
+
+    // A file that is dropped beside the box does not take the page away.
+    const png = tinyPng({ width: 2 }).toBase64();
+    await giveFile(page.locator("h1"), "drop", "dropped.png", "image/png", png);
+    await giveFile(box, "paste", "pasted.png", "image/png", png);
+    const files = page.getByRole("list", { name: "Attached files" });
+    await files.getByText("pasted.png").waitFor();
+    await files.getByText("dropped.png").waitFor();
+    await app.accessibleEverywhere("the first message with files");
+    const ids = async () =>
+      (await it.client.rpc.call("session.list")).sessions.map(({ id }: { id: string }) => id);
+    const written = await box.inputValue();
+    await box.fill("/none at all");
+    await box.press("Enter");
+    await page.getByRole("alert").getByText("unknown command /none").waitFor();
+    await box.fill(written);
+    assertEquals([await files.locator("li").count(), await ids()], [2, [it.session_id]]);
+    await page.getByRole("button", { name: "Start", exact: true }).click();
+    const log = page.getByRole("log");
+    await log.getByText("Seen.").waitFor();
+    const { body } = it.server.requests.at(-1)!;
+    assertStringIncludes(JSON.stringify(body.messages), `data:image/png;base64,${png}`);
+    await log.getByText("Review @main.ts now.").waitFor();
+    await log.getByRole("img", { name: /pasted\.png/ }).waitFor();
+    assertEquals((await ids()).length, 2);
+  },
+});
+
+Deno.test({
+  name: "a first line that begins with a blank or a backslash before the slash is a message",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin(() => ({ text: "Read." }));
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon);
+    const { page } = app;
+    await page.getByRole("button", { name: /^Model:/ }).click();
+    await page.getByRole("combobox", { name: "Model" }).fill(it.model);
+    await page.getByRole("option", { name: it.model }).click();
+    for (const [line, sent] of [[" /etc/x is odd", "/etc/x is odd"], ["\\/nope", "/nope"]]) {
+      await page.getByRole("textbox", BOX).fill(line);
+      await page.getByRole("button", { name: "Start", exact: true }).click();
+      const log = page.getByRole("log");
+      await log.getByText("Read.").waitFor();
+      await log.getByText(sent, { exact: true }).waitFor();
+      await page.getByRole("link", { name: "svc, all sessions" }).click();
+    }
+    app.clean("messages that look like commands");
+  },
+});
+
+Deno.test({
+  name: "a menu that is opened as soon as it is there has its entries",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([], { start: { title: "Mine" } });
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon, "/settings");
+    const { page } = app;
+    await page.evaluate(`new MutationObserver((_, observer) => {
+      const button = document.querySelector(".menu-button");
+      if (button === null) return;
+      observer.disconnect();
+      button.click();
+    }).observe(document.body, { childList: true, subtree: true })`);
+    await page.getByRole("link", { name: "Sessions", exact: true }).click();
+    await page.getByRole("menuitem", { name: "Rename…" }).waitFor();
   },
 });

@@ -28,6 +28,7 @@ const COMMANDS: readonly (readonly [usage: string, what: string])[] = [
   ["/tools", "the tools of tool servers that this session has"],
   ["/cost", "what this session has cost so far"],
   ["/changes", "show what was changed in the directory"],
+  ["/export [markdown|html|json] [FILE]", "write this conversation into a file"],
   [
     "/undo [files|conversation|both] [preview] [keep|force [FILE]]",
     "undo the last changes of files",
@@ -41,7 +42,6 @@ const COMMANDS: readonly (readonly [usage: string, what: string])[] = [
 /** Commands of terminals alone. */
 const OF_TERMINALS: typeof COMMANDS = [
   ["/sessions", "the other sessions, to go to one"],
-  ["/export [markdown|html|json] [FILE]", "write this conversation into a file"],
   ["/theme [NAME]", "show or change the colours of terminals"],
   ["/vi [on|off]", "write with the keys of vi, or no longer"],
   ["/quit", "leave; the session continues in the daemon"],

@@ -15,6 +15,9 @@ export interface Suggestion {
   insert: string;
 }
 
+/** Where files, commands and skills are looked for. */
+export type Place = { session_id: string } | { workdir: string };
+
 const FILES_MAX = 50;
 
 /**
@@ -25,12 +28,12 @@ const FILES_MAX = 50;
  */
 export async function suggestionsFor(
   call: CallVerb,
-  session_id: string,
+  at: Place,
   { kind, query }: Token,
   terminal = false,
 ): Promise<Suggestion[]> {
-  if (kind === "file") return await files(call, session_id, query);
-  const all = await commands(call, session_id, terminal);
+  if (kind === "file") return await files(call, at, query);
+  const all = await commands(call, at, terminal);
   return all
     .flatMap((it) => {
       const score = query === "" ? 0 : fuzzyScore(it.label.replace("/", ""), query);
@@ -40,8 +43,8 @@ export async function suggestionsFor(
     .map(({ it }) => it);
 }
 
-async function files(call: CallVerb, session_id: string, query: string): Promise<Suggestion[]> {
-  const { paths } = await call("files.find", { session_id, query, limit: FILES_MAX });
+async function files(call: CallVerb, at: Place, query: string): Promise<Suggestion[]> {
+  const { paths } = await call("files.find", { ...at, query, limit: FILES_MAX });
   return paths.flatMap((path) => {
     const insert = mentionOf(path);
     return insert === undefined ? [] : [{ label: path, insert }];
@@ -50,12 +53,12 @@ async function files(call: CallVerb, session_id: string, query: string): Promise
 
 async function commands(
   call: CallVerb,
-  session_id: string,
+  at: Place,
   terminal: boolean,
 ): Promise<Suggestion[]> {
   const [own, { skills }] = await Promise.all([
-    call("commands.list", { session_id }),
-    call("skills.list", { session_id }),
+    call("commands.list", at),
+    call("skills.list", at),
   ]);
   return [
     ...own.commands.map(({ name, argument_hint, description }) => ({

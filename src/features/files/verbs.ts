@@ -11,7 +11,7 @@ import {
 } from "../../protocol/schemas/files.ts";
 import { type Context, verbsOf } from "../../verbs/define.ts";
 import { session_id } from "../../verbs/session_id.ts";
-import { type PlaceServices, workdirOf } from "../../verbs/workdir.ts";
+import { place, type PlaceServices, workdirOf } from "../../verbs/workdir.ts";
 
 interface FilesServices extends PlaceServices {
   /** Loaded on first use. */
@@ -34,7 +34,7 @@ export const filesVerbs = [
     input: () => z.object({ session_id: session_id(), path: path().default(".") }),
     output: browsedSchema,
     async handle(context, { session_id, path }) {
-      const { output } = await inJail(context, session_id, "browse", { path });
+      const { output } = await inJail(context, { session_id }, "browse", { path });
       return JSON.parse(output) as Browsed;
     },
   }),
@@ -46,24 +46,24 @@ export const filesVerbs = [
     input: () => z.object({ session_id: session_id(), path: path() }),
     output: previewedSchema,
     async handle(context, { session_id, path }) {
-      const { output, media } = await inJail(context, session_id, "preview", { path });
+      const { output, media } = await inJail(context, { session_id }, "preview", { path });
       const data = media?.[0].data.toBase64();
       return { ...JSON.parse(output) as Previewed, data };
     },
   }),
   defineVerb({
     name: "files.find",
-    summary: "Finds files and directories of a session by parts of their names, best first.",
+    summary: "Finds files and directories below a directory by parts of their names, best first.",
     access: "read",
     input: () =>
       z.object({
-        session_id: session_id(),
+        ...place(),
         query: z.string().max(500).describe("Words; of each, characters of the path in order"),
         limit: z.int().min(1).max(200).default(20),
       }),
     output: foundSchema,
-    async handle(context, { session_id, query, limit }) {
-      const { output } = await inJail(context, session_id, "find", { query, limit });
+    async handle(context, { query, limit, ...at }) {
+      const { output } = await inJail(context, at, "find", { query, limit });
       return JSON.parse(output) as Found;
     },
   }),
@@ -72,12 +72,13 @@ export const filesVerbs = [
 /** @throws {SvcError} validation for what cannot be read */
 async function inJail(
   context: Context<FilesServices>,
-  session_id: string,
+  at: { session_id?: string; workdir?: string },
   op: UnitOp,
   args: Record<string, unknown>,
 ): Promise<UnitResult> {
   const { services, signal } = context;
-  const workdir = await workdirOf(context, { session_id });
+  const workdir = await workdirOf(context, at);
+  const { session_id = "" } = at;
   const scope = { session_id, workdir, hidden: services.hidden(workdir) };
   const result = await (await services.units()).call(op, args, scope, signal);
   if (!result.ok) throw new SvcError("validation", result.output);

@@ -11,13 +11,12 @@ interface SkillServices extends PlaceServices {
 
 const defineVerb = verbsOf<SkillServices>();
 
-/** Where commands are looked for: a directory has those of a session that begins in it. */
+/** Where commands and skills are looked for: a directory has those of a session that begins in it. */
 const of_place = () =>
   z.object({
     session_id: session_id().optional(),
     workdir: place().workdir.describe("Instead of a session: where one may begin"),
   });
-const of_session = () => z.object({ session_id: session_id() });
 const found = () =>
   z.object({
     name: z.string(),
@@ -73,11 +72,11 @@ export const skillVerbs = [
     name: "skills.list",
     summary: "Lists the skills that a session's model is told about.",
     access: "read",
-    input: of_session,
+    input: of_place,
     output: () => z.object({ skills: z.array(found()), problems: problems() }),
-    async handle({ services }, { session_id }) {
-      const library = await services.library();
-      const { skills, problems } = library.skills(await services.hub.get(session_id));
+    async handle(context, at) {
+      const library = await context.services.library();
+      const { skills, problems } = library.skills(await whereOf(context, at));
       const shown = skills.map(({ name, description, source, path }) => {
         return { name, description, source, path };
       });

@@ -42,7 +42,7 @@ export class PickerEffects {
         const { token } = effect;
         const options = await this.#last(
           effect,
-          () => suggestionsFor(call, session_id, token, true),
+          () => suggestionsFor(call, { session_id }, token, true),
         );
         tui.suggest(token, options);
         break;

@@ -174,7 +174,7 @@ function actions(app: App, onClose: () => void, onStep: (step: Step) => void): E
 async function rewind(app: App, session_id: string): Promise<void> {
   const { runTyped } = await app.load(() => import("../session/on_demand.ts"));
   const call: CallVerb = (name, params) => app.client.call(name, params);
-  const acts = { stop: () => Promise.resolve(), giveBack() {}, open() {} };
+  const acts = { stop: async () => {}, save: async () => {}, giveBack() {}, open() {} };
   const typed = await runTyped("/undo", session_id, call, acts);
   if ("said" in typed && typed.said) app.announcer.say(typed.said);
 }

@@ -1,5 +1,10 @@
 /** The commands of a chat, as they are typed. Loaded with the first one. */
 import { commandHelp } from "../../../src/features/chat_commands/command_help.ts";
+import {
+  exportCommand,
+  exportedName,
+  type ExportFormat,
+} from "../../../src/features/chat_commands/export_command.ts";
 import type { CallVerb } from "../../../src/features/verb_types.ts";
 import { type Approval, APPROVALS } from "../../../src/protocol/approval.ts";
 import type { Delivery } from "../../../src/protocol/events.ts";
@@ -12,6 +17,7 @@ import {
   settingCommand,
 } from "../../../src/features/chat_commands/setting_command.ts";
 import { NONE_QUEUED, type Withdrawn } from "../../../src/features/chat_commands/stop_turn.ts";
+import type { Place } from "../../../src/features/chat_commands/suggestions.ts";
 import { runUndo, undoCommand } from "../../../src/features/chat_commands/undo_command.ts";
 
 /** Commands that are one verb. */
@@ -24,7 +30,6 @@ const VERBS = {
 
 /** What to do in the page instead of what terminals have. */
 const INSTEAD: Readonly<Record<string, string>> = {
-  "/export": "In the list of sessions, the menu of each one exports it.",
   "/sessions": "The list has them; Ctrl-K goes to one.",
   "/theme": "The theme is chosen in the settings.",
   "/vi": "The keys of vi are for terminals.",
@@ -37,6 +42,8 @@ export interface PageActs {
   stop(): Promise<void>;
   /** Puts messages that were taken back into the composer. */
   giveBack(messages: readonly Withdrawn[]): void;
+  /** Saves the conversation. */
+  save(name: string, format: ExportFormat): Promise<void>;
   /** Goes to another session. */
   open(session_id: string): void;
 }
@@ -85,6 +92,11 @@ export async function runTyped(
   if (queued !== undefined) {
     return { text: await expanded(queued, { session_id }, call), delivery: "queue" };
   }
+  const exported = exportCommand(word);
+  if (exported !== undefined) {
+    await acts.save(exportedName(exported, session_id), exported.format);
+    return {};
+  }
   if (word === "/help") return { said: await help({ session_id }, call) };
   const setting = settingCommand(word);
   if (setting !== undefined) return { said: await runSetting(setting, session_id, call) };
@@ -97,9 +109,6 @@ export async function runTyped(
   if (undo !== undefined) return { said: await runUndo(undo, session_id, call) };
   return { text: await expanded(line, { session_id }, call) };
 }
-
-/** Where commands are looked for. */
-type Place = { session_id: string } | { workdir: string };
 
 /** The message of a line, if a command is one. @throws for a command that there is not */
 async function expanded(text: string, at: Place, call: CallVerb): Promise<string> {
@@ -135,6 +144,7 @@ const OF_BEGUN: ReadonlySet<string> = new Set([
   ...Object.keys(VERBS),
   "/cancel",
   "/compact",
+  "/export",
   "/withdraw",
 ]);
 
@@ -177,7 +187,7 @@ export async function answerFirst(
   }
   if (setting === "cost") return { said: "$0.0000 so far: no session has begun here." };
   if (setting !== undefined && value !== "" && BEGUN_WITH.has(setting)) return undefined;
-  if (setting === undefined && !OF_BEGUN.has(word) && undoCommand(word) === undefined) {
+  if (setting === undefined && !OF_BEGUN.has(name) && undoCommand(word) === undefined) {
     if (at) await expanded(queued ?? line, at, call);
     return undefined;
   }

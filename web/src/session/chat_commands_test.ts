@@ -10,7 +10,7 @@ async function isUnknown(line: string): Promise<boolean> {
     asked ||= name === "commands.expand";
     return Promise.reject(new Error("the daemon is not asked here"));
   };
-  const acts = { stop: () => Promise.resolve(), giveBack() {}, open() {} };
+  const acts = { stop: async () => {}, save: async () => {}, giveBack() {}, open() {} };
   await runTyped(line, "s", call as CallVerb, acts).catch(() => {});
   return asked;
 }

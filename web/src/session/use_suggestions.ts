@@ -3,7 +3,7 @@ import { type Signal, useSignal } from "@preact/signals";
 import type { RefObject } from "preact";
 import { useRef } from "preact/hooks";
 import { type Token, tokenAt } from "../../../src/base/mention.ts";
-import type { Suggestion } from "../../../src/features/chat_commands/suggestions.ts";
+import type { Place, Suggestion } from "../../../src/features/chat_commands/suggestions.ts";
 import type { CallVerb } from "../../../src/features/verb_types.ts";
 import { useApp } from "../app.ts";
 import { isComposed } from "../ui/composed.ts";
@@ -28,8 +28,9 @@ export interface Suggestions {
 
 const FILES_AFTER_MS = 60;
 
+/** @param place where they are looked for; without it there are none */
 export function useSuggestions(
-  session_id: string,
+  place: Place | undefined,
   input: RefObject<HTMLTextAreaElement>,
   write: (text: string) => void,
 ): Suggestions {
@@ -46,7 +47,7 @@ export function useSuggestions(
   const look = async () => {
     const { value, selectionStart, selectionEnd } = input.current!;
     const token = selectionStart === selectionEnd ? tokenAt(value, selectionStart) : undefined;
-    if (token === undefined) return close();
+    if (token === undefined || place === undefined) return close();
     const mine = ++asked.current;
     const was_open = menu.peek() !== undefined;
     try {
@@ -55,7 +56,7 @@ export function useSuggestions(
       await asking.current;
       if (mine !== asked.current) return;
       const ask: CallVerb = (name, params) => app.client.ask(name, params);
-      const answer = suggestionsFor(ask, session_id, token);
+      const answer = suggestionsFor(ask, place, token);
       asking.current = answer.catch(() => {});
       const options = await answer;
       if (mine !== asked.current) return;

@@ -5,6 +5,7 @@ import type { Params } from "../rpc/api.ts";
 import { Menu, type MenuItem } from "../ui/menu.tsx";
 import { ConfirmDialog, Dialog, FormFoot } from "../ui/dialog.tsx";
 import { useSubmit } from "../ui/use_submit.ts";
+import { exportAs } from "./export.ts";
 import type { SessionItem } from "./list.ts";
 import { TitleField } from "./title_field.tsx";
 
@@ -30,9 +31,13 @@ export function SessionMenu({ item }: { item: SessionItem }) {
         } as const,
       ]
       : []),
-    ...(state === "unreadable"
-      ? []
-      : [{ label: "Export", icon: "down", run: () => exportAs(app, item) } as const]),
+    ...(state === "unreadable" ? [] : [
+      {
+        label: "Export",
+        icon: "down",
+        run: () => exportAs(app, session_id, `${titleName(title) || session_id}.md`),
+      } as const,
+    ]),
     { label: "Delete…", icon: "trash", danger: true, run: () => deleting.value = true },
   ];
   return (
@@ -87,18 +92,7 @@ function Rename({ item, onClose }: { item: SessionItem; onClose(): void }) {
   );
 }
 
-/** Saves the conversation as a Markdown file. */
-async function exportAs({ client }: App, { id, title }: SessionItem): Promise<void> {
-  const parts: string[] = [];
-  for (let cursor: string | undefined, more = true; more;) {
-    const part = await client.ask("session.export", { session_id: id, cursor });
-    parts.push(part.content);
-    cursor = part.next_cursor;
-    more = cursor !== undefined;
-  }
-  const url = URL.createObjectURL(new Blob(parts, { type: "text/markdown" }));
-  const name = title.replaceAll(/[^\p{L}\p{N} ._-]+/gu, " ").trim().slice(0, 80) || id;
-  const link = Object.assign(document.createElement("a"), { href: url, download: `${name}.md` });
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+/** A name for a file. */
+function titleName(title: string): string {
+  return title.replaceAll(/[^\p{L}\p{N} ._-]+/gu, " ").trim().slice(0, 80);
 }

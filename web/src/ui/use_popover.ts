@@ -1,6 +1,6 @@
 /** What opens beside a button, above everything, and closes by Escape or a click elsewhere. */
 import type { RefObject } from "preact";
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 
 /** Pixels between the button and what it opens, and between that and the window's edge. */
 const GAP = 4;
@@ -21,7 +21,8 @@ export function usePopover(
   panel: RefObject<HTMLElement>,
   { align, onOpen, onClose }: PopoverOptions,
 ): void {
-  useEffect(() => {
+  // An effect comes after what is drawn: who is quick would open an empty panel.
+  useLayoutEffect(() => {
     const element = panel.current!;
     const place = () => {
       const button = document.querySelector(`[popovertarget="${CSS.escape(element.id)}"]`);

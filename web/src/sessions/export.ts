@@ -1,0 +1,22 @@
+import type { ExportFormat } from "../../../src/features/chat_commands/export_command.ts";
+import type { App } from "../app.ts";
+
+/** Saves a conversation as a file. */
+export async function exportAs(
+  { client }: App,
+  session_id: string,
+  download: string,
+  format: ExportFormat = "markdown",
+): Promise<void> {
+  const parts: string[] = [];
+  for (let cursor: string | undefined, more = true; more;) {
+    const part = await client.ask("session.export", { session_id, format, cursor });
+    parts.push(part.content);
+    cursor = part.next_cursor;
+    more = cursor !== undefined;
+  }
+  // Of no type: the browser saves it under its name, and opens none.
+  const url = URL.createObjectURL(new Blob(parts));
+  Object.assign(document.createElement("a"), { href: url, download }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}

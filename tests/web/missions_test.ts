@@ -82,7 +82,9 @@ Deno.test({
     // By keyboard to what tells more of a task.
     await graph.getByRole("link", { name: /^right/ }).focus();
     await page.keyboard.press("Enter");
-    const task = page.getByRole("listitem").filter({ hasText: "Put right into shared.txt." });
+    const task = page.getByRole("main").getByRole("listitem").filter({
+      hasText: "Put right into shared.txt.",
+    });
     await app.focused(`[id="${await task.getAttribute("id")}"]`);
     await app.accessible("a running mission");
     const polite = page.locator("[aria-live=polite]");

@@ -27,9 +27,12 @@ export class Firefox implements AsyncDisposable {
   /** Errors of the console, and exceptions. */
   readonly problems: string[] = [];
   readonly #browser: Browser;
+  /** Ended, with all that it started and that holds its output. */
+  readonly #gone: Promise<void>;
 
   private constructor(browser: Browser, page: Page) {
     this.#browser = browser;
+    this.#gone = new Promise((done) => browser.process()!.once("close", () => done()));
     this.page = page;
     page.setDefaultTimeout(TIMEOUT_MS);
     page.on("console", (message) => {
@@ -85,5 +88,6 @@ export class Firefox implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#browser.close();
+    await this.#gone;
   }
 }

@@ -120,17 +120,16 @@ Deno.test({
     await line.getByText("Esc again stops").waitFor({ state: "detached" });
     assertEquals((await it.call("session.get")).activity, "working");
 
-    // Refused for the turn, not for what somebody else changed.
+    // What is in the way is the turn, not what somebody else changed.
     await page.getByRole("log").getByText("wait", { exact: true }).hover();
     await page.getByRole("button", { name: "Go back" }).click();
     const dialog = page.getByRole("dialog", { name: "Go back to before this message?" });
-    await dialog.getByRole("button", { name: "Go back" }).click();
-    await dialog.getByRole("alert").waitFor();
+    const reason = dialog.getByText("Stop the turn first, or wait for its end.");
+    await reason.waitFor();
     assertEquals(await dialog.getByLabel("What somebody else changed since").count(), 0);
     // An Escape for a dialog is none for the turn, wherever the focus is.
-    await dialog.getByRole("alert").click();
+    await reason.click();
     await page.keyboard.press("Escape");
-    await page.getByRole("button", { name: "Discard" }).click();
     await dialog.waitFor({ state: "detached" });
     assertEquals(await line.getByText("Esc again stops").count(), 0);
     assertEquals((await it.call("session.get")).activity, "working");

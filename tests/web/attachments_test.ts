@@ -33,6 +33,11 @@ Deno.test({
     await page.getByRole("button", { name: "Remove second.png" }).click();
     await list.getByText("second.png").waitFor({ state: "detached" });
 
+    // They are for a message: a command leaves them.
+    await message.fill("/theme dark");
+    await page.getByRole("button", { name: "Send" }).click();
+    await page.getByRole("status").getByText("chosen in the settings").waitFor();
+    assertEquals(await list.locator("li").count(), 2);
     await page.getByRole("button", { name: "Send" }).click();
     const log = page.getByRole("log");
     await log.getByText("Both are red.").waitFor();

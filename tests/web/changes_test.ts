@@ -1,5 +1,5 @@
 /** The panel of what a session changed. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { join } from "@std/path";
 import { Browser } from "../support/browser.ts";
 import { hasProgram } from "../support/programs.ts";
@@ -168,6 +168,7 @@ Deno.test({
     await using it = await Scenario.begin([
       { calls: [write("a.ts", "one\ntwo\nthree\nfour\nfive\n")] },
       { text: "done" },
+      { text: "read" },
     ]);
     await it.turn("write");
     await using browser = await Browser.launch();
@@ -214,6 +215,12 @@ Deno.test({
     await page.getByRole("textbox", { name: "Comment on line 5" }).press("Escape");
     await page.getByRole("button", { name: "Send 4 comments" }).waitFor();
     await grid.waitFor();
+    // What is changed in a box is sent with the others.
+    await page.getByRole("button", { name: "Change the comment" }).first().click();
+    await first.fill("By sending");
+    await page.getByRole("button", { name: "Send 4 comments" }).click();
+    await page.getByRole("log").getByText("read", { exact: true }).waitFor();
+    assertStringIncludes(JSON.stringify(it.server.requests.at(-1)!.body.messages), "By sending");
     app.clean("kept comments");
   },
 });

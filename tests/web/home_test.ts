@@ -379,6 +379,9 @@ Deno.test({
     await box.fill("/none at all");
     await box.press("Enter");
     await page.getByRole("alert").getByText("unknown command /none").waitFor();
+    await box.fill("/effort low");
+    await box.press("Enter");
+    await page.getByRole("alert").getByText("A command takes no files").waitFor();
     await box.fill(written);
     assertEquals([await files.locator("li").count(), await ids()], [2, [it.session_id]]);
     await page.getByRole("button", { name: "Start", exact: true }).click();

@@ -129,6 +129,8 @@ function Scoped({ scope, store, comments, repository }: ScopedProps) {
     keep(STORED, String(split.value));
   };
   const send = async () => {
+    // As they are in their boxes.
+    for (const { id } of comments.refresh()) comments.keepDraft(id);
     const sent = comments.refresh();
     if (sent.length === 0) return;
     await client.call("session.send", {

@@ -72,7 +72,10 @@ export function Composer({ store, input, onSent }: ComposerProps) {
         save: (name: string, format: ExportFormat) => exportAs(app, store.id, name, format),
         open: (id: string) => app.router.go(`/sessions/${id}`),
       };
-      said.value = await deliver(app, store.id, message, files, acts, chosen) ?? "";
+      const answer = await deliver(app, store.id, message, files, acts, chosen);
+      said.value = answer ?? "";
+      // A command takes none: they wait for the message.
+      if (answer === undefined) attached.remove(files);
     });
     sending.value = false;
     if (!sent) return;
@@ -82,7 +85,6 @@ export function Composer({ store, input, onSent }: ComposerProps) {
       // At once: a page that is closed now would leave it to come back.
       draft.save();
     }
-    attached.remove(files);
     back.current = 0;
     // Whoever went on to something else meanwhile is left there.
     if (document.activeElement === activeElement) input.current?.focus();

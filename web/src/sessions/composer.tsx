@@ -76,6 +76,7 @@ export function NewSession({ info }: { info: Result<"daemon.info"> | undefined }
       let said: string | undefined;
       try {
         if (!plain) said = await deliver(app, session_id, text, files, NOTHING);
+        if (said !== undefined && files.length > 0) throw new Error("A command takes no files");
       } catch (error) {
         // Nothing is left of the session, and what was written stays in the box.
         await client.call("session.delete", { session_id }).catch(() => {});

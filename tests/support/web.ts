@@ -18,16 +18,23 @@ export type Theme = typeof THEMES[number];
 /** Phone, tablet, desktop: widths in CSS pixels. */
 export const WIDTHS = [360, 768, 1440] as const;
 
-/** A file as a page gets it: how, its name, its type, its content in base64. */
-export type Given = [how: "paste" | "drop", name: string, media_type: string, base64: string];
+/** A file as a page gets it: how, its name, its type, its content in base64, texts by their types. */
+export type Given = [
+  how: "paste" | "drop",
+  name: string,
+  media_type: string,
+  base64: string,
+  texts?: Record<string, string>,
+];
 
 /** Gives a box a file as the browser does. */
 export async function giveFile(to: Locator, ...given: Given): Promise<void> {
-  await to.evaluate((box, [how, name, media_type, base64]) => {
+  await to.evaluate((box, [how, name, media_type, base64, texts = {}]) => {
     // deno-lint-ignore no-explicit-any -- the page's globals
     const { DataTransfer, ClipboardEvent, DragEvent, File } = globalThis as any;
     const data = new DataTransfer();
     data.items.add(new File([Uint8Array.fromBase64(base64)], name, { type: media_type }));
+    for (const [type, text] of Object.entries(texts)) data.setData(type, text);
     const init = { bubbles: true, cancelable: true, clipboardData: data, dataTransfer: data };
     const Kind = how === "paste" ? ClipboardEvent : DragEvent;
     box.dispatchEvent(new Kind(how, init));

@@ -27,6 +27,13 @@ Deno.test({
     const list = page.getByRole("list", { name: "Attached files" });
     await list.getByText("second.png").waitFor();
     assertEquals(await list.locator("img").count(), 2);
+    // Text of an office program, which comes with a picture of it; the picture of a page, with HTML.
+    const cells = { "text/plain": "a\tb", "text/html": "<td>a</td><td>b</td>" };
+    await give("paste", "cells.png", "image/png", png, cells);
+    await give("paste", "copied.png", "image/png", png, { "text/html": "<img>" });
+    await list.getByText("copied.png").waitFor();
+    assertEquals(await list.getByText("cells.png").count(), 0);
+    await page.getByRole("button", { name: "Remove copied.png" }).click();
     await give("drop", "image.svg", "image/svg+xml", btoa("<svg/>"));
     await page.getByText("image.svg: only PNG, JPEG, GIF and WebP images").waitFor();
     await app.accessible("attached files");

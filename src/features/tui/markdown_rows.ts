@@ -2,6 +2,7 @@
 import { Marked, type Token, type Tokens } from "marked";
 import { tokensOf } from "../../base/highlight/grammars.ts";
 import { languageOf, languageOfPath } from "../../base/highlight/languages.ts";
+import { MARKDOWN_TOKENIZER } from "../../base/markdown_tokenizer.ts";
 import { linesOf, type Token as Coloured, type Tone } from "../../base/highlight/tokens.ts";
 import type { LaidMarkdown } from "./layout.ts";
 import {
@@ -16,7 +17,7 @@ import {
   wrapLine,
 } from "./text.ts";
 
-const marked = new Marked({ gfm: true, breaks: true });
+const marked = new Marked({ gfm: true, breaks: true, tokenizer: MARKDOWN_TOKENIZER });
 
 /** Longer code has no colours. */
 const CODE_MAX = 20_000;

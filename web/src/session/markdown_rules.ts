@@ -8,6 +8,7 @@ import {
   type TokenizerAndRendererExtension,
   type TokensList,
 } from "marked";
+import { MARKDOWN_TOKENIZER } from "../../../src/base/markdown_tokenizer.ts";
 
 /** A formula in a text. */
 export interface FormulaToken {
@@ -79,6 +80,7 @@ const MARKDOWN: MarkedOptions = new Marked({
   breaks: true,
   extensions: [block, inline],
   tokenizer: {
+    ...MARKDOWN_TOKENIZER,
     table: (text) => isLargeTable(text) ? undefined : false,
     // A note at the foot of a text is no address.
     def: (text) => /^ {0,3}\[\^/.test(text) ? undefined : false,

@@ -97,7 +97,10 @@ export function MessageBox(props: MessageBoxProps) {
         }}
         onBlur={suggestions.close}
         onPaste={(event) => {
-          if (attached.take(event.clipboardData)) event.preventDefault();
+          const { clipboardData: given } = event;
+          // Office programs give a picture of the text along with it.
+          if (given?.types.includes("text/html") && given.getData("text/plain").trim()) return;
+          if (attached.take(given)) event.preventDefault();
         }}
       />
       <div class="composer-foot">

@@ -12,6 +12,8 @@ One **strong** and *em* and ~~gone~~ and \`<code> &amp;\`
 on two lines, &copy; &lt;b&gt; <i>raw</i> \\*not em\\*, [web](https://example.com/?a=1&b=2),
 [bad](javascript:alert(1)), https://example.org and ![a picture](https://example.com/x.png).
 
+10~20 and 30~40, **内容。**后续 https://example.net。谢谢
+
 > quoted
 > > twice
 
@@ -42,7 +44,7 @@ Deno.test({
     const all = (selector: string) =>
       app.page.locator(`[data-role=assistant] ${selector}`).allTextContents();
     assertEquals(await all(".md-h1"), ["Head & more"]);
-    assertEquals(await all("strong"), ["strong", "b"]);
+    assertEquals(await all("strong"), ["strong", "内容。", "b"]);
     assertEquals([await all("em"), await all("del")], [["em"], ["gone"]]);
     assertEquals(await all("p > code"), ["<code> &amp;"]);
     const [paragraph] = await said.locator("p", { hasText: "on two lines" }).allInnerTexts();
@@ -52,7 +54,13 @@ Deno.test({
     );
     const web = "https://example.com/?a=1&b=2";
     const [org, picture] = ["https://example.org", "https://example.com/x.png"];
-    assertEquals(links, [["web", web, web], [org, org, org], ["a picture", picture, picture]]);
+    const net = "https://example.net";
+    assertEquals(links, [
+      ["web", web, web],
+      [org, org, org],
+      ["a picture", picture, picture],
+      [net, net, net],
+    ]);
     assertEquals(await said.locator("blockquote blockquote").allTextContents(), ["twice"]);
     assertEquals(await said.locator("ol").getAttribute("start"), "3");
     assertEquals(await all("ul > li"), ["☑ done", "☐ open"]);

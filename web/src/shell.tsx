@@ -126,14 +126,14 @@ function isFirstStart(): boolean {
   return first;
 }
 
-const loadWelcome = async () => (await import("./welcome.tsx")).default;
+const loadWelcome = async () => (await import("./on_demand.ts")).Welcome;
 
 function FirstStart({ onClose }: { onClose(): void }) {
   const { Part } = useLoaded(loadWelcome);
   return Part ? <Part onClose={onClose} /> : null;
 }
 
-const loadPalette = async () => (await import("./palette/palette.tsx")).Palette;
+const loadPalette = async () => (await import("./on_demand.ts")).Palette;
 
 function LazyPalette({ onClose }: { onClose(): void }) {
   const app = useApp();

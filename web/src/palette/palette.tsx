@@ -1,5 +1,4 @@
 /** Finds a view, a session or a verb, and goes there or runs it. */
-import "../main.tsx";
 import { useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { CallVerb } from "../../../src/features/verb_types.ts";
@@ -172,7 +171,7 @@ function actions(app: App, onClose: () => void, onStep: (step: Step) => void): E
 
 /** Undoes the last turn, as `/undo` does. */
 async function rewind(app: App, session_id: string): Promise<void> {
-  const { runTyped } = await app.load(() => import("../session/on_demand.ts"));
+  const { runTyped } = await app.load(() => import("../on_demand.ts"));
   const call: CallVerb = (name, params) => app.client.call(name, params);
   const acts = { stop: async () => {}, save: async () => {}, giveBack() {}, open() {} };
   const typed = await runTyped("/undo", session_id, call, acts);

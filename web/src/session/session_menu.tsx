@@ -11,7 +11,7 @@ import type { Seed } from "../missions/spec_form.ts";
 import { Figures } from "./facts.tsx";
 import type { SessionStore } from "./store.ts";
 
-const loadConfigure = async () => (await import("./on_demand.ts")).Configure;
+const loadConfigure = async () => (await import("../on_demand.ts")).Configure;
 
 interface SessionMenuProps {
   store: SessionStore;

@@ -51,7 +51,7 @@ export function useSuggestions(
     const mine = ++asked.current;
     const was_open = menu.peek() !== undefined;
     try {
-      const { suggestionsFor } = await app.load(() => import("./on_demand.ts"));
+      const { suggestionsFor } = await app.load(() => import("../on_demand.ts"));
       if (token.kind === "file") await new Promise((done) => setTimeout(done, FILES_AFTER_MS));
       await asking.current;
       if (mine !== asked.current) return;

@@ -95,7 +95,7 @@ function Setup(props: { onModel(model: string): void }) {
   return Part ? <Part {...props} /> : null;
 }
 
-const loadSaid = async () => (await import("./said.tsx")).default;
+const loadSaid = async () => (await import("../on_demand.ts")).Said;
 
 function Said({ query }: { query: string }) {
   const { Part, failure } = useLoaded(loadSaid);

@@ -7,6 +7,7 @@ import type { RouteParams } from "../router.ts";
 import { Button } from "../ui/button.tsx";
 import { Page } from "../ui/page.tsx";
 import { Failed, Loading } from "../ui/states.tsx";
+import { Late } from "./approval_parts.tsx";
 import { Approvals } from "./approvals.tsx";
 import { BackgroundPanel } from "./background_panel.tsx";
 import { Composer } from "./composer.tsx";
@@ -27,6 +28,7 @@ export default function SessionView({ params: { id } }: { params: RouteParams })
   const lanes = useSignal(false);
   const side = useSignal<SideName | undefined>(undefined);
   const whole = useSignal(false);
+  const late = useSignal("");
   /** Messages that were sent from here. */
   const sent = useSignal(0);
   useEffect(() => {
@@ -118,7 +120,8 @@ export default function SessionView({ params: { id } }: { params: RouteParams })
           <Transcript store={store} search={search} sent={sent.value} />
           <PlanPanel store={store} />
           <BackgroundPanel store={store} />
-          <Approvals store={store} onNone={() => input.current?.focus()} />
+          <Late text={late} />
+          <Approvals store={store} late={late} onNone={() => input.current?.focus()} />
           <Composer store={store} input={input} onSent={() => sent.value++} />
         </div>
         {lanes.value && <LanesPanel store={store} />}

@@ -164,6 +164,7 @@ function SidebarSessions() {
   const all = (sessions.items.value ?? []).filter((it) => it.state !== "ended");
   const groups = useGroups(all, list);
   const shown = firstOf(groups, SHOWN, OF_GROUP);
+  const directories = groups.map(({ workdir }) => workdir);
   if (shown.length === 0) return null;
   const link = ({ id, title, ...item }: SessionItem) => {
     const unread = seen.isUnread({ id, title, ...item });
@@ -185,7 +186,7 @@ function SidebarSessions() {
     <nav ref={list} class="recent" aria-label="Recent sessions">
       {shown.map(({ workdir, items }) => (
         <section key={workdir}>
-          <h2 class="clip" dir="auto" title={workdir}>{nameOf(workdir)}</h2>
+          <h2 class="clip" dir="auto" title={workdir}>{nameOf(workdir, directories)}</h2>
           <ul>{items.map(link)}</ul>
         </section>
       ))}

@@ -110,7 +110,7 @@ export function NewSession({ info }: { info: Result<"daemon.info"> | undefined }
       >
         <Picker
           label="Directory"
-          text={workdir === undefined ? "Choose a directory" : nameOf(workdir)}
+          text={workdir === undefined ? "Choose a directory" : nameOf(workdir, recent)}
           title={workdir}
           icon="folder"
           placeholder="Type a name, or a path from /"

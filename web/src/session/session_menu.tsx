@@ -44,6 +44,9 @@ export function SessionMenu({ store, panels }: SessionMenuProps) {
                   {label}
                 </Button>
               ))}
+              <Button tone="quiet" icon="chevron" onClick={item(() => store.fold())}>
+                Open or fold all cards
+              </Button>
               <Button tone="quiet" icon="settings" onClick={item(() => asked.value = "settings")}>
                 Session settings
               </Button>

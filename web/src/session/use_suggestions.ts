@@ -6,7 +6,6 @@ import { type Token, tokenAt } from "../../../src/base/mention.ts";
 import type { Place, Suggestion } from "../../../src/features/chat_commands/suggestions.ts";
 import type { CallVerb } from "../../../src/features/verb_types.ts";
 import { useApp } from "../app.ts";
-import { isComposed } from "../ui/composed.ts";
 import { moved } from "../ui/option_list.tsx";
 
 interface Menu {
@@ -85,7 +84,7 @@ export function useSuggestions(
   const takes = (event: KeyboardEvent) => {
     const open = menu.peek();
     const { key, shiftKey, ctrlKey, metaKey } = event;
-    if (open === undefined || isComposed(event) || ctrlKey || metaKey) return false;
+    if (open === undefined || ctrlKey || metaKey) return false;
     const { options, at, token } = open;
     const to = moved(key, at, options.length);
     if (to !== undefined) menu.value = { ...open, at: to };

@@ -30,6 +30,26 @@ Deno.test({
     await type("/help");
     await said.getByText("/undo [files|conversation|both] [preview] [keep|force [FILE]]").waitFor();
     await app.accessible("commands");
+    // Beside each other, or where there is no room below each other; nothing goes sideways.
+    const columns = said.locator("span:has(> span)", { hasText: "/cancel" });
+    const place = async (width: number) => {
+      await page.setViewportSize({ width, height: 844 });
+      const [all, what] = [
+        await columns.boundingBox(),
+        await columns.locator("span").boundingBox(),
+      ];
+      const { scrollWidth, clientWidth } = await said.evaluate((
+        { scrollWidth, clientWidth }: { scrollWidth: number; clientWidth: number },
+      ) => ({ scrollWidth, clientWidth }));
+      assertEquals(scrollWidth, clientWidth);
+      return { x: what!.x - all!.x, y: what!.y - all!.y, height: all!.height };
+    };
+    const wide = await place(1440);
+    assertEquals([wide.x > 150, wide.y < 4, wide.height < 30], [true, true, true], "wide");
+    const narrow = await place(390);
+    assertEquals([narrow.x < 60, narrow.y > 12, narrow.height < 60], [true, true, true], "narrow");
+    await app.accessible("commands on a phone");
+    await page.setViewportSize({ width: 1440, height: 900 });
     for (const word of ["/clear", "/foo bar"]) {
       await type(word);
       await page.getByText(`unknown command ${word.split(" ")[0]}`).first().waitFor();

@@ -308,6 +308,85 @@ Deno.test({
 });
 
 Deno.test({
+  name: "keys of an input method move nothing, hide nothing, and send no form",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([{ text: "said" }]);
+    await it.turn("go");
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const { page } = app;
+    const composed = async (key: string, init: Record<string, unknown> = {}) => {
+      // As Chromium tells it, and as Safari does.
+      for (const more of [{ isComposing: true }, { keyCode: 229 }]) {
+        const made = JSON.stringify({ key, bubbles: true, cancelable: true, ...more, ...init });
+        await page.evaluate(
+          `document.activeElement.dispatchEvent(new KeyboardEvent("keydown", ${made}))`,
+        );
+      }
+    };
+    const box = page.getByLabel("Message", { exact: true });
+    await page.getByRole("log").getByText("said").waitFor();
+    // The message box: the answer of a command stays, and so does what is written.
+    await box.fill("/cost");
+    await box.press("Enter");
+    await page.locator(".composer-said").waitFor();
+    await app.focused("#message");
+    await box.press("ArrowUp");
+    assertEquals(await box.inputValue(), "go");
+    await composed("Escape");
+    await composed("ArrowDown");
+    assertEquals(await box.inputValue(), "go");
+    assertEquals(await page.locator(".composer-said").count(), 1);
+    // The palette.
+    await page.keyboard.press("Control+k");
+    await app.focused("dialog input");
+    const chosen = page.locator(".palette [aria-selected=true]");
+    const first = await chosen.getAttribute("id");
+    await composed("ArrowDown");
+    await composed("Enter");
+    await composed("Escape");
+    // Their effects would be there with those of the next key.
+    await page.keyboard.type("s");
+    await chosen.waitFor();
+    assertEquals(await chosen.getAttribute("id"), first);
+    await page.keyboard.press("Escape");
+    // A form with a long text.
+    await app.go("/tasks");
+    await page.getByRole("button", { name: "New task" }).first().click();
+    const form = page.getByRole("dialog");
+    await form.getByRole("textbox").first().fill("にほん");
+    await composed("Enter", { ctrlKey: true });
+    await composed("Escape");
+    await page.keyboard.type("x");
+    assertEquals([await form.count(), await form.locator("[role=alert]").count()], [1, 0]);
+    app.clean("an input method");
+  },
+});
+
+Deno.test({
+  name: "directories of one name are told apart in the sidebar, the list and the box",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([]);
+    for (const name of ["client", "server"]) {
+      const workdir = it.place.mkdir(`${name}/app`);
+      await it.client.session({ workdir, model: it.model, title: `Of the ${name}` });
+    }
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon);
+    const { page } = app;
+    await page.locator(".recent section").nth(2).waitFor();
+    const texts = async (of: string) => (await page.locator(of).allInnerTexts()).sort();
+    const names = ["client/app", "project", "server/app"];
+    assertEquals(await texts(".recent h2"), names);
+    assertEquals(await texts(".group-row b"), names);
+    await page.getByRole("button", { name: "Directory: server/app" }).waitFor();
+    app.clean("directories of one name");
+  },
+});
+
+Deno.test({
   name: "the Enter that ends a composition of an input method starts nothing",
   ignore: no_browser,
   async fn() {

@@ -297,3 +297,64 @@ Deno.test({
     app.clean("swipes");
   },
 });
+
+Deno.test({
+  name: "an installed page keeps clear of the camera and of the phone's own bar",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([{ text: "said" }]);
+    await it.turn("go");
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const { page } = app;
+    const devtools = await page.context().newCDPSession(page);
+    const clear = async (width: number, height: number, insets: Insets, of: string) => {
+      await page.setViewportSize({ width, height });
+      // Playwright does not know this one.
+      await (devtools as unknown as Devtools).send("Emulation.setSafeAreaInsetsOverride", {
+        insets,
+      });
+      const { top = 0, bottom = 0, left = 0, right = 0 } = insets;
+      const box = page.locator(of).first();
+      await until(async () => {
+        const { x, y, ...size } = (await box.boundingBox())!;
+        return y >= top && y + size.height <= height - bottom && x >= left &&
+          x + size.width <= width - right;
+      }, `${of} at ${width} px`);
+      const wide = await page.evaluate("document.documentElement.scrollWidth");
+      assertEquals([of, wide], [of, width]);
+    };
+    const portrait = [390, 844, { top: 59, bottom: 34 }] as const;
+    const landscape = [844, 390, { left: 59, right: 59, bottom: 21 }] as const;
+    for (const at of [portrait, landscape]) {
+      for (const  of of[".sidebar-head a", ".page-head h1", ".composer"]) await clear(...at, of);
+      await page.keyboard.press("Control+/");
+      await clear(...at, "dialog");
+      await app.accessible("a phone's edges");
+      await page.keyboard.press("Escape");
+      await page.locator("dialog").waitFor({ state: "detached" });
+    }
+    // The end of a list is not below the bar.
+    await app.go("/settings");
+    await clear(...portrait, ".page-head h1");
+    const end = `{
+      const main = document.querySelector("main");
+      main.scrollTop = main.scrollHeight;
+      const { bottom } = document.querySelector(".settings").lastElementChild.getBoundingClientRect();
+      main.scrollTop > 0 && bottom <= innerHeight - 34;
+    }`;
+    await app.holds(end, "the end of the settings above the bar");
+    app.clean("a phone's edges");
+  },
+});
+
+interface Insets {
+  top?: number;
+  bottom?: number;
+  left?: number;
+  right?: number;
+}
+
+interface Devtools {
+  send(method: string, params: unknown): Promise<unknown>;
+}

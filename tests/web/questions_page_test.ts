@@ -38,9 +38,9 @@ Deno.test({
     await it.client.rpc.call("session.send", { session_id: second, text: "two" });
     const list = page.getByRole("list", { name: "Sessions with questions" });
     await list.getByRole("listitem").nth(1).waitFor();
-    // What comes first in the list does not take the place of what is being read.
-    assertMatch(await list.getByRole("button").first().innerText(), /Second/);
-    await page.evaluate("new Promise((done) => setTimeout(done, 200))");
+    // The oldest is the first. What comes does not take the place of what is being read.
+    assertMatch(await list.getByRole("button").first().innerText(), /First/);
+    assertMatch(await list.locator("[aria-current]").innerText(), /First/);
     assertEquals(await open.locator(".tool-command", { hasText: "echo one" }).count(), 1);
     // The number in the sidebar leads here.
     await app.go("/");
@@ -81,5 +81,74 @@ Deno.test({
     const { approvals } = await it.client.rpc.call("approvals.list", {});
     assertEquals(approvals, []);
     app.clean("the page of questions");
+  },
+});
+
+Deno.test({
+  name: "a question of an archived session counts and is answered; a late answer's note stays",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin(({ messages }) => {
+      const { text } = messages.findLast(({ role }) => role === "user") as { text: string };
+      return messages.at(-1)!.role === "tool" ? { text: "The end." } : {
+        calls: [{ id: text, name: "run_command", args: { command: `echo ${text}` } }],
+      };
+    }, { start: { approval: "ask", title: "Put away" } });
+    await it.send("one");
+    const asked = await it.event("approval.requested");
+    await it.call("session.configure", { archived: true });
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon);
+    const { page } = app;
+    // The list leaves it out; its question does not wait unseen.
+    await page.getByText("No sessions yet").waitFor();
+    await page.getByRole("link", { name: "1 approval waits" }).click();
+    await page.getByRole("heading", { level: 1, name: "Questions" }).waitFor();
+    assertMatch(await page.title(), /^\(1\) /);
+    await page.getByRole("list", { name: "Sessions with questions" }).getByText("Put away")
+      .waitFor();
+    const allow = page.getByRole("button", { name: "Allow", exact: true });
+    await app.holds(
+      "document.querySelector('.approval [aria-keyshortcuts=y]')?.ariaDisabled !== 'true'",
+      "the question can be answered",
+    );
+    await allow.waitFor();
+    // Somebody else is faster, and the page does not hear of it before the button is pressed.
+    await page.evaluate(`{
+      const { send } = WebSocket.prototype;
+      globalThis.held = [];
+      WebSocket.prototype.send = function (data) {
+        if (!data.includes("session.approve")) return send.call(this, data);
+        held.push(() => send.call(this, data));
+      };
+    }`);
+    await allow.click();
+    await app.holds("held.length === 1", "an answer on its way");
+    const { approval_id } = asked.data as { approval_id: string };
+    await it.call("session.approve", { approval_id, decision: "deny" });
+    await page.getByText("No questions").waitFor();
+    await page.evaluate("held[0]()");
+    // Its session is no longer on the page.
+    const late = page.locator(".approval-late", { hasText: "was already answered: deny" });
+    await late.waitFor();
+    await app.accessible("a late answer");
+    // Another question takes nothing away.
+    const second = await it.client.session({
+      workdir: it.place.mkdir("other"),
+      model: it.model,
+      approval: "ask",
+      title: "Second",
+    });
+    await it.client.rpc.call("session.send", { session_id: second, text: "two" });
+    await page.locator(".tool-command", { hasText: "echo two" }).waitFor();
+    assertEquals(await late.count(), 1);
+    // The tab says so also while another one is looked at.
+    await page.evaluate("Object.defineProperty(document, 'visibilityState', { value: 'hidden' })");
+    await it.send("three");
+    await app.holds("document.title.startsWith('(2)')", "the title");
+    await late.getByRole("button", { name: "Dismiss" }).click();
+    await late.waitFor({ state: "detached" });
+    await app.focusKept();
+    app.clean("a late answer");
   },
 });

@@ -5,6 +5,7 @@ import { useContext } from "preact/hooks";
 import { Announcer } from "./announcer.ts";
 import { DaemonKind } from "./daemon_kind.ts";
 import type { Highlighter } from "./highlight/highlighter.ts";
+import type { Step } from "./palette/palette.tsx";
 import { Client } from "./rpc/client.ts";
 import { explain } from "./rpc/api.ts";
 import { Router } from "./router.ts";
@@ -33,6 +34,10 @@ export class App {
   readonly opening = signal<string | undefined>(undefined);
   /** What was typed in the settings and is not saved: it stays while one looks elsewhere. */
   readonly settings = signal<Readonly<Record<string, string>>>({});
+  /** What is open of the palette. */
+  readonly palette = signal<Step | undefined>(undefined);
+  /** What can be done in the view: fill the message box, open or fold all cards. */
+  readonly view: { fill?(text: string): void; fold?(): void } = {};
   /** Grows when a new session is asked for: its box takes the focus. */
   readonly composing = signal(0);
 

@@ -8,7 +8,11 @@ import { Shell } from "./shell.tsx";
 import { Clock, ClockContext } from "./ui/time.tsx";
 import { routeOf } from "./view.tsx";
 import { keepAboveKeyboard } from "./keyboard.ts";
+import { keepCompositions } from "./ui/keys.ts";
 import { keepVisible } from "./visible.ts";
+// Small, and in several of the files that come later: here, it needs none of its own.
+import "./rpc/use_live.ts";
+import "./ui/use_media.ts";
 
 /** How long the first paint waits for what it is to show, in milliseconds. */
 const FIRST_PAINT_WAIT_MS = 150;
@@ -16,6 +20,7 @@ const FIRST_PAINT_WAIT_MS = 150;
 async function begin(): Promise<void> {
   keepVisible();
   keepAboveKeyboard();
+  keepCompositions();
   const app = new App();
   const { route } = routeOf(app.router.path.peek());
   // Painted with its content at once, a page shows it sooner than when it is painted without it first.

@@ -14,12 +14,13 @@ import { useGroups } from "./sessions/use_groups.ts";
 import { ThemeChoice } from "./theme_choice.tsx";
 import { Button } from "./ui/button.tsx";
 import { Icon } from "./ui/icon.tsx";
+import { isTyped, MODIFIER } from "./ui/keys.ts";
 import { useLoaded } from "./ui/use_loaded.ts";
 import { View } from "./view.tsx";
 
 export function Shell() {
   const app = useApp();
-  const palette = useSignal(false);
+  const { palette } = app;
   const menu = useSignal(false);
   const welcome = useSignal(isFirstStart());
   const path = app.router.path.value;
@@ -27,9 +28,17 @@ export function Shell() {
   useEffect(keepFocus, []);
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
-      if (event.key.toLowerCase() !== "k" || !(event.metaKey || event.ctrlKey)) return;
+      const key = event.key.toLowerCase();
+      const command = event.metaKey || event.ctrlKey;
+      const step = command && key === "k"
+        ? "search"
+        // A question mark is often the end of what is written, and sometimes its beginning.
+        : command
+        ? key === "/" && "keys"
+        : key === "?" && !isTyped(event) && "keys";
+      if (!step) return;
       event.preventDefault();
-      palette.value = !palette.peek();
+      palette.value = palette.peek() === step ? undefined : step;
     };
     addEventListener("keydown", onKey);
     return () => removeEventListener("keydown", onKey);
@@ -69,7 +78,7 @@ export function Shell() {
           >
             New session
           </Button>
-          <button type="button" class="palette-open" onClick={() => palette.value = true}>
+          <button type="button" class="palette-open" onClick={() => palette.value = "search"}>
             <Icon name="search" />
             <span>Search or run</span>
             <kbd>{MODIFIER}K</kbd>
@@ -88,13 +97,16 @@ export function Shell() {
             </ul>
           </nav>
           <SidebarSessions />
-          <ThemeChoice />
+          <div class="sidebar-foot">
+            <ThemeChoice />
+            <Button label="Keys" title="Keys" onClick={() => palette.value = "keys"}>?</Button>
+          </div>
         </div>
       </header>
       <main id={SCROLLER} tabIndex={-1}>
         <View />
       </main>
-      {palette.value && <LazyPalette onClose={() => palette.value = false} />}
+      {palette.value && <LazyPalette />}
       {welcome.value && <FirstStart onClose={() => welcome.value = false} />}
       <Announcements />
     </div>
@@ -126,27 +138,26 @@ function isFirstStart(): boolean {
   return first;
 }
 
-const loadWelcome = async () => (await import("./welcome.tsx")).default;
+const loadWelcome = async () => (await import("./on_demand.ts")).Welcome;
 
 function FirstStart({ onClose }: { onClose(): void }) {
   const { Part } = useLoaded(loadWelcome);
   return Part ? <Part onClose={onClose} /> : null;
 }
 
-const loadPalette = async () => (await import("./palette/palette.tsx")).Palette;
+const loadPalette = async () => (await import("./on_demand.ts")).Palette;
 
-function LazyPalette({ onClose }: { onClose(): void }) {
+function LazyPalette() {
   const app = useApp();
   const { Part, failure } = useLoaded(loadPalette);
   useEffect(() => {
     if (failure === undefined) return;
     app.report(failure);
-    onClose();
+    app.palette.value = undefined;
   }, [failure]);
-  return Part ? <Part onClose={onClose} /> : null;
+  return Part ? <Part /> : null;
 }
 
-const MODIFIER = /Mac|iPhone|iPad/.test(navigator.userAgent) ? "⌘" : "Ctrl ";
 /** Sessions in the sidebar, and of them those of one directory. */
 const SHOWN = 12;
 const OF_GROUP = 5;
@@ -164,6 +175,7 @@ function SidebarSessions() {
   const all = (sessions.items.value ?? []).filter((it) => it.state !== "ended");
   const groups = useGroups(all, list);
   const shown = firstOf(groups, SHOWN, OF_GROUP);
+  const directories = groups.map(({ workdir }) => workdir);
   if (shown.length === 0) return null;
   const link = ({ id, title, ...item }: SessionItem) => {
     const unread = seen.isUnread({ id, title, ...item });
@@ -185,7 +197,7 @@ function SidebarSessions() {
     <nav ref={list} class="recent" aria-label="Recent sessions">
       {shown.map(({ workdir, items }) => (
         <section key={workdir}>
-          <h2 class="clip" dir="auto" title={workdir}>{nameOf(workdir)}</h2>
+          <h2 class="clip" dir="auto" title={workdir}>{nameOf(workdir, directories)}</h2>
           <ul>{items.map(link)}</ul>
         </section>
       ))}

@@ -2,7 +2,7 @@ import { useApp } from "./app.ts";
 import { chooseTheme, type Theme, THEMES } from "./theme.ts";
 
 const LABELS: Record<Theme, string> = {
-  system: "System default",
+  system: "System",
   light: "Light",
   dark: "Dark",
   contrast: "High contrast",

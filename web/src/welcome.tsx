@@ -1,5 +1,4 @@
 /** What is offered when a desktop shell has brought its first daemon (product.md, Desktop sidecar discovery). */
-import "./main.tsx";
 import { useSignal } from "@preact/signals";
 import { useApp } from "./app.ts";
 import type { Result } from "./rpc/api.ts";

@@ -4,6 +4,7 @@ import type { SessionEvent } from "../../protocol/events.ts";
 import type { BusEvent } from "../../protocol/schemas/bus.ts";
 import type { ThemeName } from "../../protocol/themes.ts";
 import { shownDigest } from "../../session/question.ts";
+import { FOUND_MAX, searchQuery } from "../chat_commands/earlier.ts";
 import type { ExportCommand } from "../chat_commands/export_command.ts";
 import { runSetting } from "../chat_commands/setting_command.ts";
 import { NONE_QUEUED, stopTurn } from "../chat_commands/stop_turn.ts";
@@ -15,7 +16,6 @@ import { type Effect, isPickerEffect } from "./effect.ts";
 import type { MessageFiles } from "./files.ts";
 import { needsModel } from "./first_run.ts";
 import type { PickerEffects } from "./picker_effects.ts";
-import { FOUND_MAX, searchQuery } from "./search.ts";
 import type { SessionDetail, Tui } from "./tui.ts";
 
 /** An event that was pushed. */

@@ -4,11 +4,7 @@ import type { Key } from "./keys.ts";
 import type { FoundMessage, Model, Search } from "./model.ts";
 import { cleanLine, cut, graphemes, type Line, line, width } from "./text.ts";
 
-/** Messages that are asked for at once. */
-export const FOUND_MAX = 50;
 const QUERY_MAX = 200;
-/** The search of the daemon takes so many prefixes. */
-const PREFIXES_MAX = 4;
 
 /** A result of session.search, as far as it is shown. */
 export type FoundResult = Omit<FoundMessage, "text"> & { text?: string };
@@ -57,14 +53,6 @@ function ask(search: Search, query: string): Effect[] {
   search.waits = true;
   search.at = 0;
   return [{ type: "search", query: search.query }];
-}
-
-/** Returns the query of session.search for what was typed: words that may go on. */
-export function searchQuery(typed: string): string {
-  const words = typed.match(/[\p{L}\p{N}\p{M}]+/gu) ?? [];
-  return words.slice(0, 2 * PREFIXES_MAX).map((word, n) =>
-    n < PREFIXES_MAX && graphemes(word).length > 1 ? `${word}*` : word
-  ).join(" ");
 }
 
 /** Takes what was found, each message once. @param first whether it is the first for its query */

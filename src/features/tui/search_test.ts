@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
 import { keysOn, pasteOn, shownText, typed } from "./input_bench.ts";
-import { addFound, searchQuery, searchRows } from "./search.ts";
+import { addFound, searchRows } from "./search.ts";
 import { lineText } from "./text.ts";
 
 const found = (seq: number, text: string) => ({ session_id: "s", seq, text });
@@ -13,8 +13,6 @@ Deno.test("Ctrl-R asks for the newest messages, then for what is typed", () => {
     { type: "search", query: "fi" },
   ]);
   assertEquals(pasteOn(it, "x the\nbug"), [{ type: "search", query: "fix the bug" }]);
-  assertEquals(searchQuery("fix the bug?"), "fix* the* bug*");
-  assertEquals(searchQuery("a b"), "a b");
   keysOn(it, "escape");
   assertEquals([it.search, shownText(it)], [undefined, "draft|"]);
 });

@@ -7,7 +7,6 @@ import { Coloured } from "../highlight/code.tsx";
 import { pageHighlighter } from "../highlight/highlighter.ts";
 import { isSend } from "../session/send_key.tsx";
 import { Button } from "../ui/button.tsx";
-import { isComposed } from "../ui/composed.ts";
 import { Icon } from "../ui/icon.tsx";
 import { useId } from "../ui/use_id.ts";
 import { useVirtualizer } from "../ui/use_virtualizer.ts";
@@ -560,7 +559,6 @@ function CommentEditor({ about, comments, onClose }: CommentEditorProps) {
           drafts.set(name, value.value);
         }}
         onKeyDown={(event) => {
-          if (isComposed(event)) return;
           if (isSend(event, false)) save();
           // What was written is not lost by a key.
           else if (event.key === "Escape") value.value.trim() === "" ? cancel() : save();

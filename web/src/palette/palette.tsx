@@ -1,16 +1,20 @@
 /** Finds a view, a session or a verb, and goes there or runs it. */
-import "../main.tsx";
 import { useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { visibleLine } from "../../../src/base/visible.ts";
+import { FOUND_MAX, searchQuery } from "../../../src/features/chat_commands/earlier.ts";
 import type { CallVerb } from "../../../src/features/verb_types.ts";
 import { type App, useApp } from "../app.ts";
 import { matchPath } from "../router.ts";
 import { explain, type Result } from "../rpc/api.ts";
 import { ROUTES } from "../routes.tsx";
-import { isComposed } from "../ui/composed.ts";
+import { recentDirectories } from "../sessions/groups.ts";
+import { new_session } from "../sessions/new_session.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { Icon, type IconName } from "../ui/icon.tsx";
+import { LETTER } from "../ui/keys.ts";
 import { hasWords } from "../ui/search_box.tsx";
+import { Keys } from "./keys.tsx";
 import { VerbForm } from "./verb_form.tsx";
 import { useId } from "../ui/use_id.ts";
 
@@ -31,68 +35,73 @@ interface Section {
   entries: readonly Entry[];
 }
 
+const QUESTIONS = { label: "Questions", icon: "bell" } as const;
+
 /** The most that are shown of a section. */
 const SHOWN = 60;
 
-/** What the palette asks for next. */
-type Step = { verb: VerbInfo } | { models_of: string } | { files_of: string };
+/** What is open: the search, the earlier messages, the keys, or what an entry asks for next. */
+export type Step =
+  | "search"
+  | "earlier"
+  | "keys"
+  | { verb: VerbInfo }
+  | { models_of: string }
+  | { files_of: string };
 
 /** Begins with what people do; all that the daemon can do stands below. */
-export function Palette({ onClose }: { onClose(): void }) {
+export function Palette() {
+  const { palette } = useApp();
+  const onClose = () => palette.value = undefined;
+  const step = palette.value!;
+  const [title, shown] = step === "search"
+    ? ["Search or run", <Begin onClose={onClose} />]
+    : step === "earlier"
+    ? ["Earlier messages", <Earlier onDone={onClose} />]
+    : step === "keys"
+    ? ["Keys", <Keys />]
+    : "verb" in step
+    ? [step.verb.name, <VerbForm verb={step.verb} onBack={() => palette.value = "search"} />]
+    : "files_of" in step
+    ? ["Open file", <Files session_id={step.files_of} onDone={onClose} />]
+    : ["Switch model", <Models session_id={step.models_of} onDone={onClose} />];
+  return <Dialog title={title} onClose={onClose} wide>{shown}</Dialog>;
+}
+
+function Begin({ onClose }: { onClose(): void }) {
   const app = useApp();
   const verbs = useSignal<readonly VerbInfo[]>([]);
   const error = useSignal<string | undefined>(undefined);
-  const step = useSignal<Step | undefined>(undefined);
   useEffect(() => {
     app.client.ask("daemon.verbs", {}).then(
       (it) => verbs.value = it.verbs,
       (thrown) => error.value = explain(thrown),
     );
   }, []);
-  const next = step.value;
-  if (next !== undefined && "verb" in next) {
-    return (
-      <Dialog title={next.verb.name} onClose={onClose} wide>
-        <VerbForm verb={next.verb} onBack={() => step.value = undefined} />
-      </Dialog>
-    );
-  }
-  if (next !== undefined && "files_of" in next) {
-    return (
-      <Dialog title="Open file" onClose={onClose} wide>
-        <Files session_id={next.files_of} onDone={onClose} />
-      </Dialog>
-    );
-  }
-  if (next !== undefined) {
-    return (
-      <Dialog title="Switch model" onClose={onClose} wide>
-        <Models session_id={next.models_of} onDone={onClose} />
-      </Dialog>
-    );
-  }
   const commands = verbs.value.map((verb): Entry => ({
     key: verb.name,
     icon: "terminal",
     label: verb.name,
     detail: verb.summary,
-    run: () => step.value = { verb },
+    run: () => app.palette.value = { verb },
   }));
   const sections = [
-    { title: "Do", entries: actions(app, onClose, (it) => step.value = it) },
+    { title: "Do", entries: actions(app, onClose) },
     { title: "Go to session", entries: sessionsOf(app, onClose) },
     { title: "All commands", entries: commands },
   ];
   return (
-    <Dialog title="Search or run" onClose={onClose} wide>
+    <>
       <Search sections={sections} label="Action, session or command" />
       {error.value && <p class="form-error" role="alert">{error}</p>}
-    </Dialog>
+    </>
   );
 }
 
 /** What people do, in the order in which they do it most. */
-function actions(app: App, onClose: () => void, onStep: (step: Step) => void): Entry[] {
+function actions(app: App, onClose: () => void): Entry[] {
+  const { fill, fold } = app.view;
+  const onStep = (step: Step) => app.palette.value = step;
   const session_id = matchPath("/sessions/:id", app.router.path.value)?.id;
   const item = app.sessions.items.value?.find(({ id }) => id === session_id);
   const open = session_id !== undefined && item?.state !== "ended";
@@ -133,6 +142,32 @@ function actions(app: App, onClose: () => void, onStep: (step: Step) => void): E
         } as const,
       ]
       : []),
+    ...(fill
+      ? [
+        {
+          key: "earlier",
+          icon: "up",
+          label: "Earlier messages…",
+          detail: `What you said in all sessions (${LETTER}R)`,
+          words: "history search",
+          run: () => onStep("earlier"),
+        } as const,
+      ]
+      : []),
+    ...(fold
+      ? [
+        {
+          key: "fold",
+          icon: "chevron",
+          label: "Open or fold all cards",
+          detail: `${LETTER}O`,
+          run() {
+            onClose();
+            fold();
+          },
+        } as const,
+      ]
+      : []),
     ...(open && item?.activity !== "idle"
       ? [
         {
@@ -156,10 +191,12 @@ function actions(app: App, onClose: () => void, onStep: (step: Step) => void): E
         } as const,
       ]
       : []),
-    ...ROUTES.filter((it) => it.nav).map(({ path, nav }): Entry => ({
+    ...ROUTES.flatMap(({ path, nav = path === "/questions" ? QUESTIONS : undefined }) =>
+      nav ? [{ path, nav }] : []
+    ).map(({ path, nav }): Entry => ({
       key: path,
-      icon: nav!.icon,
-      label: path === "/settings" ? "Open settings…" : nav!.label,
+      icon: nav.icon,
+      label: path === "/settings" ? "Open settings…" : nav.label,
       detail: "",
       words: "go to page",
       run() {
@@ -167,12 +204,13 @@ function actions(app: App, onClose: () => void, onStep: (step: Step) => void): E
         app.router.go(path);
       },
     })),
+    { key: "keys", icon: "command", label: "Keys", detail: "?", run: () => onStep("keys") },
   ];
 }
 
 /** Undoes the last turn, as `/undo` does. */
 async function rewind(app: App, session_id: string): Promise<void> {
-  const { runTyped } = await app.load(() => import("../session/on_demand.ts"));
+  const { runTyped } = await app.load(() => import("../on_demand.ts"));
   const call: CallVerb = (name, params) => app.client.call(name, params);
   const acts = { stop: async () => {}, save: async () => {}, giveBack() {}, open() {} };
   const typed = await runTyped("/undo", session_id, call, acts);
@@ -197,47 +235,106 @@ function sessionsOf({ router, sessions }: App, onClose: () => void): Entry[] {
 function Models({ session_id, onDone }: { session_id: string; onDone(): void }) {
   const app = useApp();
   const { client, sessions } = app;
-  const found = useSignal<Result<"models.list"> | undefined>(undefined);
-  const error = useSignal<string | undefined>(undefined);
-  useEffect(() => {
-    client.ask("models.list", {}).then(
-      (it) => found.value = it,
-      (thrown) => error.value = explain(thrown),
-    );
-  }, []);
+  const listed = useRef<Promise<Result<"models.list">>>();
   const current = sessions.items.value?.find(({ id }) => id === session_id)?.model;
-  const entries = (found.value?.models ?? []).map(({ id, title = "" }): Entry => ({
-    key: id,
-    icon: id === current ? "check" : "terminal",
-    label: id,
-    detail: title,
-    run() {
-      onDone();
-      app.attempt(async () => {
-        await client.call("session.configure", { session_id, model: id });
-        await sessions.refresh();
-      });
-    },
-  }));
-  if (error.value) return <p class="form-error" role="alert">{error}</p>;
-  return <Search sections={[{ title: "Models", entries }]} label="Find a model" />;
+  const find = async (query: string): Promise<Entry[]> => {
+    const { models } = await (listed.current ??= client.ask("models.list", {}));
+    return models.filter(({ id, title = "" }) => hasWords(query, [id, title])).slice(0, SHOWN)
+      .map(({ id, title = "" }) => ({
+        key: id,
+        icon: id === current ? "check" : "terminal",
+        label: id,
+        detail: title,
+        run() {
+          onDone();
+          app.attempt(async () => {
+            await client.call("session.configure", { session_id, model: id });
+            await sessions.refresh();
+          });
+        },
+      }));
+  };
+  return <Finder title="Models" label="Find a model" find={find} />;
 }
 
 /** Opens a file of a session beside its conversation. */
 function Files({ session_id, onDone }: { session_id: string; onDone(): void }) {
   const { client, opening } = useApp();
-  const paths = useSignal<readonly string[]>([]);
+  const find = async (query: string): Promise<Entry[]> => {
+    const { paths } = await client.ask("files.find", { session_id, query, limit: SHOWN });
+    return paths.filter((path) => !path.endsWith("/")).map((path) => {
+      const cut = path.lastIndexOf("/") + 1;
+      const [label, detail] = [path.slice(cut), path.slice(0, cut)];
+      const run = () => {
+        onDone();
+        opening.value = path;
+      };
+      return { key: path, icon: "file", label, detail, run };
+    });
+  };
+  return <Finder title="Files" label="Find a file" find={find} />;
+}
+
+/** Puts what the person said before into the message box. */
+function Earlier({ onDone }: { onDone(): void }) {
+  const app = useApp();
+  const { client, router, sessions, view } = app;
+  const items = sessions.items.value ?? [];
+  const here = items.find(({ id }) => router.path.value === `/sessions/${id}`);
+  const workdir = (here ?? new_session.value).workdir ?? recentDirectories(items)[0];
+  const take = async (session_id: string, seq: number) => {
+    onDone();
+    const about = { session_id, since_seq: seq - 1, limit: 1 };
+    const { events: [event] } = await client.ask("session.history", about);
+    const { text } = event.data as { text: string };
+    view.fill?.(text);
+  };
+  const find = async (query: string, again: () => void): Promise<Entry[]> => {
+    const asked = { query: searchQuery(query), who: "person", limit: FOUND_MAX } as const;
+    const answers = await Promise.all(
+      [...workdir === undefined ? [] : [{ workdir }], {}].map((where) =>
+        client.ask("session.search", { ...asked, ...where })
+      ),
+    );
+    if (answers.some(({ pending_sessions }) => pending_sessions > 0)) again();
+    const texts = new Set<string>();
+    return answers.flatMap(({ results }) => results).flatMap(({ session_id, seq, title, text }) => {
+      const label = visibleLine(text ?? "").trim();
+      if (label === "" || texts.has(label)) return [];
+      texts.add(label);
+      const run = () => app.attempt(() => take(session_id, seq));
+      return [{ key: `${session_id} ${seq}`, icon: "sessions", label, detail: title, run }];
+    });
+  };
+  return <Finder title="This directory first" label="Find what you said" find={find} />;
+}
+
+interface FinderProps {
+  title: string;
+  /** What is looked for. */
+  label: string;
+  /** @param again has it asked once more in a moment, as there will be more */
+  find(query: string, again: () => void): Promise<readonly Entry[]>;
+}
+
+/** The first search reads what was said so far. */
+const AGAIN_MS = 1_000;
+
+/** Looks for what is typed, where all of it would be too much. */
+function Finder({ title, label, find }: FinderProps) {
+  const entries = useSignal<readonly Entry[] | undefined>(undefined);
   const error = useSignal<string | undefined>(undefined);
   const asked = useRef<Promise<void>>();
   const look = (query: string) => {
-    const asking = client.ask("files.find", { session_id, query, limit: SHOWN }).then((it) => {
+    const again = () => void setTimeout(() => asked.current === asking && look(query), AGAIN_MS);
+    const asking = find(query, again).then((it) => {
       // More may have been typed meanwhile.
       if (asked.current !== asking) return;
-      paths.value = it.paths.filter((path) => !path.endsWith("/"));
+      entries.value = it;
       error.value = undefined;
     }, (thrown) => {
       if (asked.current !== asking) return;
-      paths.value = [];
+      entries.value = [];
       error.value = explain(thrown);
     });
     asked.current = asking;
@@ -247,28 +344,19 @@ function Files({ session_id, onDone }: { session_id: string; onDone(): void }) {
     // Closed, it opens nothing that comes later.
     return () => asked.current = new Promise(() => {});
   }, []);
-  const open = (path: string) => {
-    onDone();
-    opening.value = path;
-  };
-  const openFirst = async () => {
+  const runFirst = async () => {
     let waited;
     while (waited !== asked.current) await (waited = asked.current);
-    const [first] = paths.peek();
-    if (first !== undefined) open(first);
+    entries.peek()?.[0]?.run();
   };
-  const entries = paths.value.map((path): Entry => {
-    const cut = path.lastIndexOf("/") + 1;
-    const [label, detail] = [path.slice(cut), path.slice(0, cut)];
-    return { key: path, icon: "file", label, detail, run: () => open(path) };
-  });
   return (
     <>
       <Search
-        sections={[{ title: "Files", entries }]}
-        label="Find a file"
+        sections={[{ title, entries: entries.value ?? [] }]}
+        label={label}
+        none={entries.value ? undefined : "Searching"}
         onQuery={look}
-        onFirst={openFirst}
+        onFirst={runFirst}
       />
       {error.value && <p class="form-error" role="alert">{error}</p>}
     </>
@@ -279,6 +367,8 @@ interface SearchProps {
   sections: readonly Section[];
   /** What is looked for. */
   label: string;
+  /** What is said where there are none. */
+  none?: string;
   /** Finds the entries; without it they are chosen here, by their words. */
   onQuery?(query: string): void;
   /** Runs the first that is found for what was typed last, also before it is there. */
@@ -286,7 +376,7 @@ interface SearchProps {
 }
 
 /** A combobox: the focus stays in the box, the arrows move through what is found. */
-function Search({ sections, label, onQuery, onFirst }: SearchProps) {
+function Search({ sections, label, none = "Nothing found", onQuery, onFirst }: SearchProps) {
   const query = useSignal("");
   const asked = query.value;
   /** The key of what is chosen; undefined for the first one. */
@@ -323,7 +413,7 @@ function Search({ sections, label, onQuery, onFirst }: SearchProps) {
     if (event.key in moves) {
       event.preventDefault();
       at.value = found[Math.max(0, Math.min(moves[event.key], found.length - 1))]?.key;
-    } else if (event.key === "Enter" && !isComposed(event)) {
+    } else if (event.key === "Enter") {
       event.preventDefault();
       // What was found for earlier words may still be shown.
       if (at.peek() === undefined && onFirst !== undefined) onFirst();
@@ -380,7 +470,7 @@ function Search({ sections, label, onQuery, onFirst }: SearchProps) {
           </ul>
         ))}
       </div>
-      {found.length === 0 && <p class="palette-none" role="status">Nothing found</p>}
+      {found.length === 0 && <p class="palette-none" role="status">{none}</p>}
     </div>
   );
 }

@@ -1,5 +1,7 @@
 /** What every question has: its head, its text that scrolls, its buttons that do not. */
+import type { Signal } from "@preact/signals";
 import type { ComponentChildren, RefObject } from "preact";
+import { Button } from "../ui/button.tsx";
 import { Icon } from "../ui/icon.tsx";
 
 interface HeadProps {
@@ -15,6 +17,17 @@ export function Head({ text, count }: HeadProps) {
       <Icon name="bell" />
       <strong>{text}</strong>
       {count && <span class="approval-count">{count}</span>}
+    </p>
+  );
+}
+
+/** What became of an answer that came too late, until it is hidden. */
+export function Late({ text }: { text: Signal<string> }) {
+  if (text.value === "") return null;
+  return (
+    <p class="approval-late">
+      <span>{text}</span>
+      <Button label="Dismiss" icon="close" tone="quiet" onClick={() => text.value = ""} />
     </p>
   );
 }

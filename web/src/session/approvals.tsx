@@ -1,4 +1,4 @@
-import { useSignal } from "@preact/signals";
+import { type Signal, useSignal } from "@preact/signals";
 import type { RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { exactLine } from "../../../src/base/visible.ts";
@@ -23,20 +23,20 @@ type Decision = Approve["decision"];
 
 interface ApprovalsProps {
   store: SessionStore;
+  /** Told what became of an answer that came too late. */
+  late: Signal<string>;
   /** Takes the focus when the last one is decided. */
   onNone(): void;
 }
 
 /** What the session waits for a person to decide: a list where it is more than one, one of it open. */
-export function Approvals({ store, onNone }: ApprovalsProps) {
+export function Approvals({ store, late, onNone }: ApprovalsProps) {
   const { announcer } = useApp();
   const pending = store.state.pending_approvals;
   const focused = useRef(false);
   const section = useRef<HTMLElement>(null);
   /** The one that the person opened; by default the first is open. */
   const chosen = useSignal("");
-  /** What became of an answer that came too late. */
-  const late = useSignal("");
   const at = Math.max(0, pending.findIndex((it) => it.approval_id === chosen.value));
   const open = pending[at];
   const asked = [open, ...pending].map((it) => it?.approval_id).join();
@@ -64,15 +64,9 @@ export function Approvals({ store, onNone }: ApprovalsProps) {
       announcer.say(error.message);
     }
   };
-  if (open === undefined && late.value === "") return null;
+  if (open === undefined) return null;
   return (
     <section ref={section} class="approvals" aria-label="Approvals">
-      {late.value !== "" && (
-        <p class="approval-late">
-          <span>{late}</span>
-          <Button label="Dismiss" icon="close" tone="quiet" onClick={() => late.value = ""} />
-        </p>
-      )}
       {pending.length > 1 && (
         <AskedList
           label="Pending questions"
@@ -81,7 +75,7 @@ export function Approvals({ store, onNone }: ApprovalsProps) {
             number: n + 1,
             text: exactLine(askedOf(it)?.question ?? it.reason),
           }))}
-          open={open!.approval_id}
+          open={open.approval_id}
           onOpen={(id) => chosen.value = id}
         />
       )}

@@ -12,6 +12,7 @@ import type { ExportFormat } from "../../../src/features/chat_commands/export_co
 import { useApp } from "../app.ts";
 import { exportAs } from "../sessions/export.ts";
 import { Button } from "../ui/button.tsx";
+import { APPLE } from "../ui/keys.ts";
 import { Menu } from "../ui/menu.tsx";
 import { useKept } from "../ui/use_kept.ts";
 import { useAttached } from "./attached.tsx";
@@ -20,7 +21,7 @@ import { deliver } from "./deliver.ts";
 import { MessageBox } from "./message_box.tsx";
 import { useStopKey } from "./use_stop_key.ts";
 import { WorkingLine } from "./working_line.tsx";
-import { APPLE, enter_sends, isQueue, isSend, SendKey } from "./send_key.tsx";
+import { enter_sends, isQueue, isSend, SendKey } from "./send_key.tsx";
 import { QueuedList } from "./queued.tsx";
 import type { SessionStore } from "./store.ts";
 

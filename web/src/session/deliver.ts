@@ -30,7 +30,7 @@ export async function deliver(
   const client_message_id = crypto.randomUUID();
   let text = line;
   if (isCommand(line)) {
-    const { runTyped } = await app.load(() => import("./on_demand.ts"));
+    const { runTyped } = await app.load(() => import("../on_demand.ts"));
     const call: CallVerb = (name, params) => app.client.ask(name, params);
     const typed = await runTyped(line, session_id, call, acts);
     if (!("text" in typed)) return visible(typed.said ?? "");

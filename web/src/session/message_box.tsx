@@ -1,9 +1,11 @@
 /** A box for a message: what it offers, its files, its text, and what stands below. */
 import type { Signal } from "@preact/signals";
 import type { ComponentChildren, RefObject } from "preact";
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { Place } from "../../../src/features/chat_commands/suggestions.ts";
+import { useApp } from "../app.ts";
 import { Button } from "../ui/button.tsx";
+import { isLetter } from "../ui/keys.ts";
 import { optionId, OptionList } from "../ui/option_list.tsx";
 import { type AttachedFiles, AttachedList } from "./attached.tsx";
 import { enter_sends } from "./send_key.tsx";
@@ -11,6 +13,9 @@ import { useDropped } from "./use_dropped.ts";
 import { useSuggestions } from "./use_suggestions.ts";
 
 const MENU = "composer-menu";
+
+/** A line of an answer such as that of `/help`: a name, then what it is, some blanks after it. */
+const TWO_COLUMNS = /^ {2}(\S.*?) {2,}(\S.*)$/;
 
 interface MessageBoxProps {
   id: string;
@@ -35,6 +40,7 @@ interface MessageBoxProps {
 
 export function MessageBox(props: MessageBoxProps) {
   const { id, label, input, text, write, said, attached, children } = props;
+  const { palette, view } = useApp();
   const suggestions = useSuggestions(props.place, input, write);
   const menu = suggestions.menu.value;
   const forget = () => {
@@ -43,6 +49,16 @@ export function MessageBox(props: MessageBoxProps) {
   };
   const picker = useRef<HTMLInputElement>(null);
   const dropping = useDropped(attached.take);
+  useEffect(() => {
+    view.fill = (text) => {
+      const box = input.current!;
+      box.focus();
+      box.select();
+      // What stood there comes back by the browser's own undo.
+      document.execCommand("insertText", false, text);
+    };
+    return () => delete view.fill;
+  }, []);
   useLayoutEffect(() => {
     // Firefox does not know it.
     if (CSS.supports("field-sizing", "content")) return;
@@ -64,7 +80,12 @@ export function MessageBox(props: MessageBoxProps) {
       )}
       {said.value !== "" && (
         <>
-          <pre class="composer-said" role="status" tabIndex={0}>{said}</pre>
+          <pre class="composer-said" role="status" tabIndex={0}>
+            {said.value.split("\n").map((line, n) => {
+              const [, name = line, what] = TWO_COLUMNS.exec(line) ?? [];
+              return <span key={n}>{name}{what ? <span>{`${what}\n`}</span> : "\n"}</span>;
+            })}
+          </pre>
           <Button label="Hide answer" icon="close" tone="quiet" onClick={forget} />
         </>
       )}
@@ -91,6 +112,11 @@ export function MessageBox(props: MessageBoxProps) {
           if (event.key === "Escape" && said.value !== "") {
             event.preventDefault();
             return forget();
+          }
+          if (isLetter(event, "r")) {
+            event.preventDefault();
+            palette.value = "earlier";
+            return;
           }
           if (event.key === "Enter") suggestions.close();
           props.onKeyDown(event);

@@ -1,28 +1,32 @@
-import { useSignal } from "@preact/signals";
+import { type Signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { exactLine } from "../../../src/base/visible.ts";
 import { useApp } from "../app.ts";
-import type { SessionItem } from "../sessions/list.ts";
+import type { AskedItem } from "../sessions/list.ts";
 import { Page } from "../ui/page.tsx";
 import { Empty, Failed, Loading, Pending } from "../ui/states.tsx";
-import { AskedList } from "./approval_parts.tsx";
+import { AskedList, Late } from "./approval_parts.tsx";
 import { Approvals } from "./approvals.tsx";
 import { useSessionStore } from "./use_store.ts";
 
 /** The questions of all sessions, each answered here: one session is open. */
 export default function Questions() {
-  const { sessions } = useApp();
+  const { asked } = useApp().sessions;
   const chosen = useSignal("");
-  const items = sessions.items.value?.filter((it) => it.pending_approvals_count > 0);
-  const open = items?.find(({ id }) => id === chosen.value) ?? items?.[0];
+  const late = useSignal("");
+  const all = asked.value.value;
+  const sessions = [...Map.groupBy(all ?? [], (it) => it.session_id).values()];
+  const [open] = sessions.find(([it]) => it.session_id === chosen.value) ?? sessions[0] ?? [];
+  const id = open?.session_id ?? "";
   // Another session that comes first in the list takes no answer that was meant for this one.
   useEffect(() => {
-    chosen.value = open?.id ?? "";
-  }, [open?.id]);
+    chosen.value = id;
+  }, [id]);
   return (
-    <Page title="Questions" of={sessions.live} fill class="questions">
-      {items === undefined
-        ? <Pending of={sessions.live} label="Loading the questions" />
+    <Page title="Questions" of={asked} fill class="questions">
+      <Late text={late} />
+      {all === undefined
+        ? <Pending of={asked} label="Loading the questions" />
         : open === undefined
         ? (
           <Empty icon="bell" title="No questions">
@@ -33,22 +37,27 @@ export default function Questions() {
           <>
             <AskedList
               label="Sessions with questions"
-              items={items.map(({ id, title, pending_approvals_count: number }) => ({
-                id,
+              items={sessions.map(({ 0: { session_id, title }, length: number }) => ({
+                id: session_id,
                 number,
                 text: exactLine(title),
               }))}
-              open={open.id}
+              open={id}
               onOpen={(id) => chosen.value = id}
             />
-            <Asked key={open.id} item={open} />
+            <Asked key={id} item={open} late={late} />
           </>
         )}
     </Page>
   );
 }
 
-function Asked({ item: { id, title } }: { item: SessionItem }) {
+interface AskedProps {
+  item: AskedItem;
+  late: Signal<string>;
+}
+
+function Asked({ item: { session_id: id, title }, late }: AskedProps) {
   const store = useSessionStore(id);
   return (
     <>
@@ -58,7 +67,13 @@ function Asked({ item: { id, title } }: { item: SessionItem }) {
       {store.error.value !== undefined
         ? <Failed message={store.error.value} onRetry={() => store.open()} />
         : store.loaded.value
-        ? <Approvals store={store} onNone={() => document.querySelector("h1")?.focus()} />
+        ? (
+          <Approvals
+            store={store}
+            late={late}
+            onNone={() => document.querySelector("h1")?.focus()}
+          />
+        )
         : <Loading />}
     </>
   );

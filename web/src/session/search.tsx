@@ -2,7 +2,6 @@
 import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { Button } from "../ui/button.tsx";
-import { isComposed } from "../ui/composed.ts";
 import { Icon } from "../ui/icon.tsx";
 import { distanceTo, type Row, rowText } from "./rows.ts";
 
@@ -98,7 +97,6 @@ export function TranscriptSearch({ search, onGo }: { search: Search; onGo(row: n
           search.at.value = -1;
         }}
         onKeyDown={(event) => {
-          if (isComposed(event)) return;
           if (event.key === "Enter") go(event.shiftKey ? -1 : 1);
           if (event.key === "Escape") search.close();
         }}

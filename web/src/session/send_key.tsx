@@ -1,8 +1,6 @@
 /** Which key sends a message: Enter, or Ctrl+Enter where Enter begins a new line. */
 import { signal } from "@preact/signals";
-import { isComposed } from "../ui/composed.ts";
-
-export const APPLE = /Mac|iPhone|iPad/.test(navigator.userAgent);
+import { APPLE, MODIFIER } from "../ui/keys.ts";
 
 const STORED = "svc.enter_sends";
 
@@ -21,21 +19,20 @@ function stored(): boolean | undefined {
   }
 }
 
-/** Reports whether a key sends. Ctrl+Enter always does; Enter that ends a composition never does. */
+/** Reports whether a key sends. Ctrl+Enter always does. */
 export function isSend(event: KeyboardEvent, with_enter: boolean): boolean {
   const { key, shiftKey, ctrlKey, metaKey, altKey } = event;
-  if (key !== "Enter" || isComposed(event)) return false;
+  if (key !== "Enter") return false;
   return ctrlKey || metaKey || with_enter && !shiftKey && !altKey;
 }
 
 /** Reports whether a key has the message wait for a turn of its own: Alt+Enter. */
 export function isQueue(event: KeyboardEvent): boolean {
-  return event.key === "Enter" && event.altKey && !isComposed(event);
+  return event.key === "Enter" && event.altKey;
 }
 
 /** Says which key sends; pressing it changes that. */
 export function SendKey() {
-  const modifier = APPLE ? "⌘" : "Ctrl";
   const change = () => {
     enter_sends.value = !enter_sends.value;
     try {
@@ -52,7 +49,7 @@ export function SendKey() {
       aria-checked={enter_sends.value}
       aria-label="Enter sends the message"
       title={enter_sends.value
-        ? `Shift+Enter starts a new line. Press to send with ${modifier}+Enter instead.`
+        ? `Shift+Enter starts a new line. Press to send with ${MODIFIER}Enter instead.`
         : "Press to send with Enter instead."}
       onClick={change}
     >
@@ -64,7 +61,7 @@ export function SendKey() {
         )
         : (
           <span>
-            <kbd>{modifier}</kbd> <kbd>↵</kbd> sends
+            <kbd>{APPLE ? "⌘" : "Ctrl"}</kbd> <kbd>↵</kbd> sends
           </span>
         )}
     </button>

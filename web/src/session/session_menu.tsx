@@ -11,7 +11,7 @@ import type { Seed } from "../missions/spec_form.ts";
 import { Figures } from "./facts.tsx";
 import type { SessionStore } from "./store.ts";
 
-const loadConfigure = async () => (await import("./on_demand.ts")).Configure;
+const loadConfigure = async () => (await import("../on_demand.ts")).Configure;
 
 interface SessionMenuProps {
   store: SessionStore;
@@ -44,6 +44,9 @@ export function SessionMenu({ store, panels }: SessionMenuProps) {
                   {label}
                 </Button>
               ))}
+              <Button tone="quiet" icon="chevron" onClick={item(() => store.fold())}>
+                Open or fold all cards
+              </Button>
               <Button tone="quiet" icon="settings" onClick={item(() => asked.value = "settings")}>
                 Session settings
               </Button>

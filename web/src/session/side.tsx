@@ -3,7 +3,6 @@ import type { ComponentType } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { explain } from "../rpc/api.ts";
 import { Button } from "../ui/button.tsx";
-import { isComposed } from "../ui/composed.ts";
 import type { IconName } from "../ui/icon.tsx";
 import { Failed, Loading } from "../ui/states.tsx";
 import { useLoaded } from "../ui/use_loaded.ts";
@@ -71,7 +70,7 @@ export function SidePanel({ side, store, whole }: SidePanelProps) {
       ref={box}
       class="side-box"
       onKeyDown={(event) => {
-        if (event.key !== "Escape" || event.defaultPrevented || isComposed(event)) return;
+        if (event.key !== "Escape" || event.defaultPrevented) return;
         event.preventDefault();
         close();
       }}

@@ -53,6 +53,8 @@ export class SessionStore {
   readonly returned = signal<readonly Withdrawn[]>([]);
   /** Why there is nothing to show. */
   readonly error = signal<string | undefined>(undefined);
+  /** All cards are open, also those that come. */
+  readonly #all = signal(false);
   /** Tool cards that were opened or closed, by the keys of their items. */
   readonly #toggled = signal<ReadonlyMap<string, boolean>>(new Map());
 
@@ -93,12 +95,19 @@ export class SessionStore {
 
   /** Whether a tool card was opened; undefined when nobody did anything to it. */
   isOpen(key: string): boolean | undefined {
-    return this.#toggled.value.get(key);
+    return this.#toggled.value.get(key) ?? (this.#all.value || undefined);
   }
 
   /** Opens or closes a tool card. */
   toggle(key: string, open: boolean): void {
     this.#toggled.value = new Map(this.#toggled.peek()).set(key, open);
+  }
+
+  /** Opens all cards, or folds those that there are: one that comes shows by itself what it must. */
+  fold(): void {
+    const open = this.#all.value = !this.#all.peek();
+    const { items } = this.#read.conversation;
+    this.#toggled.value = new Map(open ? [] : items.map(({ key }) => [key, false]));
   }
 
   /** When the running turn began. */

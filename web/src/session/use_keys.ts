@@ -1,9 +1,7 @@
 /** Keys that press buttons of a question. */
 import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-
-/** Where a letter is typed, or chooses something. */
-const TYPED_INTO = "input, textarea, select, [contenteditable]";
+import { isTyped } from "../ui/keys.ts";
 
 /**
  * Has each key press the button that names it as its shortcut, as far as that can be pressed.
@@ -16,11 +14,9 @@ export function useKeys(active: boolean): RefObject<HTMLDivElement> {
   useEffect(() => {
     if (!active) return;
     const onKey = (event: KeyboardEvent) => {
-      const { key, target, repeat, ctrlKey, metaKey, altKey } = event;
+      const { key, repeat, ctrlKey, metaKey, altKey } = event;
       if (repeat || ctrlKey || metaKey || altKey || !/^[a-z0-9]$/i.test(key)) return;
-      if ((target as Element).closest?.(TYPED_INTO) || document.querySelector("dialog[open]")) {
-        return;
-      }
+      if (isTyped(event) || document.querySelector("dialog[open]")) return;
       const button = group.current?.querySelector<HTMLElement>(
         `[aria-keyshortcuts="${key.toLowerCase()}"]`,
       );

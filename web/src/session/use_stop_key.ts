@@ -2,7 +2,6 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { useApp } from "../app.ts";
-import { isComposed } from "../ui/composed.ts";
 
 /** Time for the second Escape. */
 const ARMED_MS = 1_500;
@@ -29,7 +28,7 @@ export function useStopKey(running: boolean, stop: () => Promise<void>): boolean
       if (key !== "Escape") return disarm();
       const own = target instanceof Element && target.closest(OWN) !== null ||
         document.querySelector(OPEN) !== null;
-      if (defaultPrevented || isComposed(event) || repeat || own) return;
+      if (defaultPrevented || repeat || own) return;
       if (armed.peek()) {
         disarm();
         app.attempt(stop);

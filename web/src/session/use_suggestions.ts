@@ -6,7 +6,6 @@ import { type Token, tokenAt } from "../../../src/base/mention.ts";
 import type { Place, Suggestion } from "../../../src/features/chat_commands/suggestions.ts";
 import type { CallVerb } from "../../../src/features/verb_types.ts";
 import { useApp } from "../app.ts";
-import { isComposed } from "../ui/composed.ts";
 import { moved } from "../ui/option_list.tsx";
 
 interface Menu {
@@ -51,7 +50,7 @@ export function useSuggestions(
     const mine = ++asked.current;
     const was_open = menu.peek() !== undefined;
     try {
-      const { suggestionsFor } = await app.load(() => import("./on_demand.ts"));
+      const { suggestionsFor } = await app.load(() => import("../on_demand.ts"));
       if (token.kind === "file") await new Promise((done) => setTimeout(done, FILES_AFTER_MS));
       await asking.current;
       if (mine !== asked.current) return;
@@ -85,7 +84,7 @@ export function useSuggestions(
   const takes = (event: KeyboardEvent) => {
     const open = menu.peek();
     const { key, shiftKey, ctrlKey, metaKey } = event;
-    if (open === undefined || isComposed(event) || ctrlKey || metaKey) return false;
+    if (open === undefined || ctrlKey || metaKey) return false;
     const { options, at, token } = open;
     const to = moved(key, at, options.length);
     if (to !== undefined) menu.value = { ...open, at: to };

@@ -5,8 +5,10 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import { useApp } from "../app.ts";
 import type { RouteParams } from "../router.ts";
 import { Button } from "../ui/button.tsx";
+import { isLetter } from "../ui/keys.ts";
 import { Page } from "../ui/page.tsx";
 import { Failed, Loading } from "../ui/states.tsx";
+import { Late } from "./approval_parts.tsx";
 import { Approvals } from "./approvals.tsx";
 import { BackgroundPanel } from "./background_panel.tsx";
 import { Composer } from "./composer.tsx";
@@ -21,12 +23,13 @@ import { useSwipe } from "../ui/use_swipe.ts";
 import { SideButtons, type SideName, SidePanel } from "./side.tsx";
 
 export default function SessionView({ params: { id } }: { params: RouteParams }) {
-  const { router, opening } = useApp();
+  const { router, opening, view } = useApp();
   const store = useSessionStore(id);
   const search = useMemo(() => new Search(router.kept("find"), router.kept("seq")), []);
   const lanes = useSignal(false);
   const side = useSignal<SideName | undefined>(undefined);
   const whole = useSignal(false);
+  const late = useSignal("");
   /** Messages that were sent from here. */
   const sent = useSignal(0);
   useEffect(() => {
@@ -39,13 +42,17 @@ export default function SessionView({ params: { id } }: { params: RouteParams })
     body.current?.firstElementChild?.checkVisibility({ visibilityProperty: true });
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
-      if (event.key.toLowerCase() !== "f" || !(event.metaKey || event.ctrlKey)) return;
-      if (!hasConversation()) return;
+      const finds = event.key.toLowerCase() === "f" && (event.metaKey || event.ctrlKey);
+      if (!finds && !isLetter(event, "o") || !hasConversation()) return;
       event.preventDefault();
-      search.show();
+      finds ? search.show() : store.fold();
     };
+    view.fold = () => store.fold();
     addEventListener("keydown", onKey);
-    return () => removeEventListener("keydown", onKey);
+    return () => {
+      delete view.fold;
+      removeEventListener("keydown", onKey);
+    };
   }, []);
 
   if (store.error.value !== undefined) {
@@ -118,7 +125,8 @@ export default function SessionView({ params: { id } }: { params: RouteParams })
           <Transcript store={store} search={search} sent={sent.value} />
           <PlanPanel store={store} />
           <BackgroundPanel store={store} />
-          <Approvals store={store} onNone={() => input.current?.focus()} />
+          <Late text={late} />
+          <Approvals store={store} late={late} onNone={() => input.current?.focus()} />
           <Composer store={store} input={input} onSent={() => sent.value++} />
         </div>
         {lanes.value && <LanesPanel store={store} />}

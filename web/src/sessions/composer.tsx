@@ -44,7 +44,7 @@ export function NewSession({ info }: { info: Result<"daemon.info"> | undefined }
   const empty = text.trim() === "" && attached.files.length === 0;
   /** Answers a command that needs no session. @returns whether it was one */
   const answer = async () => {
-    const { answerFirst } = await app.load(() => import("../session/on_demand.ts"));
+    const { answerFirst } = await app.load(() => import("../on_demand.ts"));
     const call: CallVerb = (name, params) => client.ask(name, params);
     const now = { model: model ?? info?.default_model ?? "default", approval, workdir };
     const answered = await answerFirst(text, now, call);
@@ -110,7 +110,7 @@ export function NewSession({ info }: { info: Result<"daemon.info"> | undefined }
       >
         <Picker
           label="Directory"
-          text={workdir === undefined ? "Choose a directory" : nameOf(workdir)}
+          text={workdir === undefined ? "Choose a directory" : nameOf(workdir, recent)}
           title={workdir}
           icon="folder"
           placeholder="Type a name, or a path from /"

@@ -64,7 +64,16 @@ export function recentDirectories(items: readonly SessionItem[]): string[] {
   return [...new Set(newest.map(({ workdir }) => workdir))];
 }
 
-/** The last name in a path. */
-export function nameOf(path: string): string {
-  return path.split(path.startsWith("/") ? "/" : /[/\\]/).findLast((name) => name !== "") ?? path;
+/** The last name in a path; with others, as many names as tell it from them. */
+export function nameOf(path: string, others: readonly string[] = []): string {
+  const end = (of: string, length: number) =>
+    of.split(of.startsWith("/") ? "/" : /[/\\]/).filter(Boolean).slice(-length).join("/");
+  let names = end(path, 1);
+  for (let n = 2; others.some((it) => it !== path && end(it, n - 1) === names); n++) {
+    const more = end(path, n);
+    // All of it is in the other one.
+    if (more === names) break;
+    names = more;
+  }
+  return names || path;
 }

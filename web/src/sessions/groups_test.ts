@@ -55,10 +55,31 @@ Deno.test("an order that is kept takes new sessions at its end, and leaves out w
 });
 
 Deno.test("the name of a path is its last part, on every system", () => {
-  assertEquals(["/home/me/work", "C:\\work\\svc", "/", "/tmp/"].map(nameOf), [
+  assertEquals(["/home/me/work", "C:\\work\\svc", "/", "/tmp/"].map((it) => nameOf(it)), [
     "work",
     "svc",
     "/",
     "tmp",
   ]);
+});
+
+Deno.test("directories of one name are told apart by as much of their paths as it takes", () => {
+  const paths = [
+    "/work/client/app",
+    "/work/server/app",
+    "/app",
+    "/x/one/src/lib",
+    "/x/two/src/lib",
+  ];
+  assertEquals(paths.map((path) => nameOf(path, paths)), [
+    "client/app",
+    "server/app",
+    "app",
+    "one/src/lib",
+    "two/src/lib",
+  ]);
+  const windows = ["C:\\work\\client\\app\\", "C:\\work\\server\\app"];
+  assertEquals(windows.map((path) => nameOf(path, windows)), ["client/app", "server/app"]);
+  // Elsewhere than on Windows a name may have it.
+  assertEquals([nameOf("/a/b\\c"), nameOf("/"), nameOf("/a", ["/a", "/"])], ["b\\c", "/", "a"]);
 });

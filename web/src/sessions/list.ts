@@ -7,6 +7,10 @@ import { Live } from "../rpc/live.ts";
 import { ordered } from "./groups.ts";
 
 export type SessionItem = Result<"session.list">["sessions"][number];
+export type AskedItem = Result<"approvals.list">["approvals"][number];
+
+/** The most questions that are asked for. */
+const ASKED_MAX = 1_000;
 
 /** The daemon has the answer at hand: asking is cheap. */
 const POLL_MS = 1_500;
@@ -26,9 +30,13 @@ export class SessionList {
   readonly with_ended = signal(false);
   /** Archived sessions are listed too. */
   readonly with_archived = signal(false);
-  /** Approvals that wait anywhere. */
+  /** The questions that wait, also those of sessions that are not listed; the oldest first. */
+  readonly asked: Live<readonly AskedItem[]>;
+  /** How many wait anywhere. */
   readonly pending = computed(() =>
-    (this.items.value ?? []).reduce((sum, it) => sum + it.pending_approvals_count, 0)
+    // The list comes with the page.
+    this.asked.value.value?.length ??
+      (this.items.value ?? []).reduce((sum, it) => sum + it.pending_approvals_count, 0)
   );
 
   /** The last answer, and what it was asked for. */
@@ -40,6 +48,11 @@ export class SessionList {
   constructor(client: Client) {
     this.live = new Live(client, {
       ask: () => this.#ask(client),
+      every_ms: POLL_MS,
+    });
+    this.asked = new Live(client, {
+      ask: async () => (await client.ask("approvals.list", { limit: ASKED_MAX })).approvals,
+      types: ["approval.requested", "approval.resolved"],
       every_ms: POLL_MS,
     });
   }
@@ -82,6 +95,7 @@ export class SessionList {
       this.live.take(items);
     });
     this.live.start();
+    this.asked.start();
     await this.#began;
   }
 

@@ -1,5 +1,4 @@
 /** What was said in all sessions, as it is searched for. */
-import "../main.tsx";
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { useApp } from "../app.ts";

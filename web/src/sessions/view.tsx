@@ -95,7 +95,7 @@ function Setup(props: { onModel(model: string): void }) {
   return Part ? <Part {...props} /> : null;
 }
 
-const loadSaid = async () => (await import("./said.tsx")).default;
+const loadSaid = async () => (await import("../on_demand.ts")).Said;
 
 function Said({ query }: { query: string }) {
   const { Part, failure } = useLoaded(loadSaid);
@@ -115,6 +115,7 @@ function SessionTable({ items }: { items: readonly SessionItem[] }) {
   const shown = useKept("shown", STEP);
   const end = useMore(shown, STEP);
   const groups = firstOf(useGroups(items, list), shown.value);
+  const directories = groups.map(({ workdir }) => workdir);
   const left = items.length - shown.value;
   // On a phone: the menu of a row is small.
   useSwipe(list, {
@@ -138,7 +139,14 @@ function SessionTable({ items }: { items: readonly SessionItem[] }) {
         actions
         groups
       >
-        {groups.map((it) => <Rows key={it.workdir} group={it} row={row} />)}
+        {groups.map((it) => (
+          <Rows
+            key={it.workdir}
+            group={it}
+            name={nameOf(it.workdir, directories)}
+            row={row}
+          />
+        ))}
       </ListTable>
       {left > 0 && (
         <div ref={end} class="more">
@@ -151,16 +159,18 @@ function SessionTable({ items }: { items: readonly SessionItem[] }) {
 
 interface RowsProps {
   group: Group;
+  /** What its directory is called. */
+  name: string;
   row(item: SessionItem): VNode;
 }
 
-function Rows({ group: { workdir, items }, row }: RowsProps) {
+function Rows({ group: { workdir, items }, name, row }: RowsProps) {
   return (
     <tbody>
       <tr class="group-row">
         <th scope="rowgroup" colSpan={5}>
           <div>
-            <b class="clip" dir="auto">{nameOf(workdir)}</b>
+            <b class="clip" dir="auto">{name}</b>
             <Path path={workdir} />
           </div>
         </th>

@@ -2,7 +2,6 @@ import type { ReadonlySignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Button } from "./button.tsx";
-import { isComposed } from "./composed.ts";
 import { useId } from "./use_id.ts";
 
 interface DialogProps {
@@ -52,7 +51,7 @@ export function Dialog({ title, onClose, wide, kept, children }: DialogProps) {
       onSubmit={() => written.current = false}
       // Chromium closes a dialog at the second Escape whatever its cancel event says.
       onKeyDown={(event) => {
-        if (event.key !== "Escape" || isComposed(event)) return;
+        if (event.key !== "Escape") return;
         event.preventDefault();
         event.stopPropagation();
         leave();

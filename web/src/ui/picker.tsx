@@ -1,7 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { explain } from "../rpc/api.ts";
-import { isComposed } from "./composed.ts";
 import { Icon, type IconName } from "./icon.tsx";
 import { useId } from "./use_id.ts";
 import { usePopover } from "./use_popover.ts";
@@ -131,7 +130,6 @@ function Choices({ label, placeholder, options, version, onPick }: PickerProps) 
     box.current!.focus();
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    if (isComposed(event)) return;
     const them = found.value ?? [];
     const to = { ArrowDown: chosen + 1, ArrowUp: chosen - 1 }[event.key];
     const goes_on = them[chosen]?.goes_on;

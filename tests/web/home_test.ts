@@ -384,6 +384,8 @@ Deno.test({
     await page.getByRole("alert").getByText("A command takes no files").waitFor();
     await box.fill(written);
     assertEquals([await files.locator("li").count(), await ids()], [2, [it.session_id]]);
+    await page.reload();
+    await files.locator("li").nth(1).waitFor();
     await page.getByRole("button", { name: "Start", exact: true }).click();
     const log = page.getByRole("log");
     await log.getByText("Seen.").waitFor();
@@ -392,6 +394,8 @@ Deno.test({
     await log.getByText("Review @main.ts now.").waitFor();
     await log.getByRole("img", { name: /pasted\.png/ }).waitFor();
     assertEquals((await ids()).length, 2);
+    const kept = "caches.open('svc-files').then((it) => it.keys()).then((it) => it.length)";
+    await until(async () => await page.evaluate(kept) === 0, "no file is kept");
   },
 });
 

@@ -41,7 +41,7 @@ export function Composer({ store, input, onSent }: ComposerProps) {
   const said = useKept<string>("said", "");
   /** How far back in what was sent; 0 is the draft. */
   const back = useRef(0);
-  const attached = useAttached((more) => write(`${text.peek()}${more}`));
+  const attached = useAttached(store.id, (more) => write(`${text.peek()}${more}`));
   const { state, turn } = store.state;
   const empty = text.value.trim() === "" && attached.files.length === 0;
   const stop = () => {
@@ -129,7 +129,9 @@ export function Composer({ store, input, onSent }: ComposerProps) {
   }, [returned]);
   const ended = state === "ended";
   useEffect(() => {
-    if (ended) write("");
+    if (!ended) return;
+    write("");
+    attached.remove(attached.files);
   }, [ended]);
   if (ended) {
     return (

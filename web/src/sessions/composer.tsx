@@ -40,7 +40,7 @@ export function NewSession({ info }: { info: Result<"daemon.info"> | undefined }
     if (composing.value > 0) box.current!.focus();
   }, [composing.value]);
   const write = (text: string) => choose({ text });
-  const attached = useAttached((more) => write(new_session.peek().text + more));
+  const attached = useAttached("new", (more) => write(new_session.peek().text + more));
   const empty = text.trim() === "" && attached.files.length === 0;
   /** Answers a command that needs no session. @returns whether it was one */
   const answer = async () => {
@@ -83,6 +83,7 @@ export function NewSession({ info }: { info: Result<"daemon.info"> | undefined }
         throw error;
       }
       choose({ text: leftAfter(text), workdir });
+      attached.remove(files);
       router.go(`/sessions/${session_id}`, { said: said ?? "" });
       sessions.refresh();
     });

@@ -41,11 +41,13 @@ const TEXT_MAX = 64 * 1024;
 /** So many messages have files that the browser keeps. */
 const KEPT_MAX = 10;
 
+const addressFor = (of: string) => `/files/${of}`;
 const openKept = () => caches.open("svc-files");
 
 /** Keeps files until they are sent, also while the page is away, as far as the browser does. */
-async function keepFiles(key: string, files: readonly AttachedFile[]): Promise<void> {
+export async function keepFiles(of: string, files: readonly AttachedFile[]): Promise<void> {
   const kept = await openKept();
+  const key = addressFor(of);
   if (files.length > 0) await kept.put(key, Response.json(files));
   else await kept.delete(key);
   for (const old of (await kept.keys()).slice(0, -KEPT_MAX)) await kept.delete(old);
@@ -60,7 +62,7 @@ async function keepFiles(key: string, files: readonly AttachedFile[]): Promise<v
 export function useAttached(of: string, append: (text: string) => void): AttachedFiles {
   const app = useApp();
   const files = useSignal<readonly AttachedFile[]>([]);
-  const key = `/files/${of}`;
+  const key = addressFor(of);
   const others = useRef<BroadcastChannel>();
   useEffect(() => {
     const channel = others.current = new BroadcastChannel(key);
@@ -74,7 +76,7 @@ export function useAttached(of: string, append: (text: string) => void): Attache
   }, []);
   const set = (all: readonly AttachedFile[]) => {
     files.value = all;
-    keepFiles(key, all).catch(() => {});
+    keepFiles(of, all).catch(() => {});
     others.current?.postMessage(all);
   };
   const add = async (file: File) => {

@@ -199,17 +199,12 @@ export class Relocation {
     return { moved: true, workdir, from };
   }
 
-  /** Asserts that neither svc's files nor a task or mission are in a directory. */
+  /** Asserts that no task or mission is in a directory. */
   #requireFree(workdir: string, id: string): void {
     const refuse = (why: string) =>
       new SvcError("validation", `a session cannot work in ${workdir}: ${why}`, {
         hint: "choose the directory of a project",
       });
-    const parts = workdir.split(/[\\/]/);
-    const own = parts.findIndex((part) => part.toLowerCase() === ".svc");
-    if (own >= 0 && (parts[own + 1] !== "worktrees" || parts.length <= own + 2)) {
-      throw refuse("svc keeps files of sessions there");
-    }
     for (const other of this.#parts.placed()) {
       if (other.id === id || other.ended || !isWorkTitle(other.title)) continue;
       if (isWithin(workdir, other.workdir)) throw refuse(`it is in use by ${other.title}`);

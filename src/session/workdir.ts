@@ -5,7 +5,7 @@ import { isWithin } from "../os/paths.ts";
 
 /**
  * Checks a session's directory (contract.md section 5): an absolute path to a writable directory
- * outside of svc's home. Returns its real path.
+ * outside of svc's home and of what svc keeps in other directories. Returns its real path.
  *
  * @throws {SvcError} validation, with the rule it breaks
  */
@@ -26,6 +26,9 @@ export async function checkWorkdir(workdir: string, home: string): Promise<strin
   }
   if (!(await Deno.stat(real)).isDirectory) throw refuse("is not a directory");
   if (isWithin(real, home)) throw refuse(`is inside the home of svc, ${home}`);
+  if (isOwn(real)) {
+    throw refuse("cannot be used: svc keeps files of sessions there", "choose a project");
+  }
   const probe = join(real, `.svc-probe-${crypto.randomUUID()}`);
   try {
     (await Deno.open(probe, { write: true, createNew: true })).close();
@@ -42,6 +45,14 @@ export async function checkWorkdir(workdir: string, home: string): Promise<strin
     throw refuse(`is not writable: ${messageOf(error)}`);
   }
   return real;
+}
+
+/** Whether a path is in a `.svc`, but not in one of the worktrees there. */
+function isOwn(path: string): boolean {
+  const parts = path.split(/[\\/]/);
+  return parts.some((part, n) =>
+    part.toLowerCase() === ".svc" && (parts[n + 1] !== "worktrees" || n + 2 >= parts.length)
+  );
 }
 
 /** Asserts that a journal and its directories are private. @throws {SvcError} permission_denied */

@@ -63,6 +63,63 @@ Deno.test({
   },
 });
 
+const SPEC = {
+  id: "m",
+  name: "M",
+  sessions: [{ id: "s", title: "S", tasks: [{ id: "t", description: "x" }] }],
+};
+
+Deno.test({
+  name: "no verb takes a directory where svc keeps files of sessions",
+  ignore,
+  async fn() {
+    await using it = await Scenario.begin([]);
+    const own = join(it.workdir, ".svc");
+    const sessions = join(own, "sessions");
+    const link = join(it.place.dir, "link");
+    Deno.symlinkSync(sessions, link);
+    Deno.mkdirSync(join(own, "worktrees"), { mode: 0o700 });
+    const verbs: Record<string, Record<string, unknown>> = {
+      "files.find": { query: "journal" },
+      "session.start": {},
+      "commands.list": {},
+      "commands.expand": { text: "/x" },
+      "skills.list": {},
+      "verify.build": {},
+      "worktree.list": {},
+      "mission.create": { spec: SPEC },
+      "task.run": { task_type: "code", description: "x" },
+    };
+    const call = (verb: string, workdir: string) => {
+      const at = verb === "task.run" ? { extra: { workdir } } : { workdir };
+      return it.client.rpc.call(verb, { ...verbs[verb], ...at });
+    };
+    const before = (await it.client.rpc.call("session.list", {})).sessions.length;
+    for (const verb of Object.keys(verbs)) {
+      for (
+        const workdir of [
+          ...[own, sessions, join(sessions, it.session_id), link],
+          ...[join(own, "worktrees"), it.place.home],
+        ]
+      ) {
+        await assertRejects(
+          () => call(verb, workdir),
+          Error,
+          workdir === it.place.home ? "home" : "svc keeps files of sessions there",
+          `${verb} ${workdir}`,
+        );
+      }
+    }
+    assertEquals((await it.client.rpc.call("session.list", {})).sessions.length, before);
+    // A worktree is a person's.
+    const worktree = join(own, "worktrees", "mine");
+    Deno.mkdirSync(worktree);
+    Deno.writeTextFileSync(join(worktree, "a.ts"), "");
+    const found = await it.client.rpc.call("files.find", { workdir: worktree, query: "a" });
+    assertEquals(found.paths, ["a.ts"]);
+  },
+});
+
 Deno.test({
   name: "nothing outside the directory is shown, whatever leads there, and nothing waits",
   ignore,

@@ -3,7 +3,7 @@ import { assertEquals, assertStringIncludes } from "@std/assert";
 import { join } from "@std/path";
 import { Browser } from "../support/browser.ts";
 import { tinyPdf, tinyPng } from "../support/media.ts";
-import { Scenario } from "../support/scripted.ts";
+import { Scenario, until } from "../support/scripted.ts";
 import { AppPage, giveFile, type Given, no_browser } from "../support/web.ts";
 
 Deno.test({
@@ -59,5 +59,54 @@ Deno.test({
     await log.getByText("[PDF: paper.pdf, 189 bytes]").waitFor();
     await app.accessible("pictures");
     app.clean("with images");
+  },
+});
+
+Deno.test({
+  name:
+    "files beside the message box outlive a reload and a restart, in all tabs, until they are sent",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([{ text: "Seen." }]);
+    await using browser = await Browser.launch();
+    const path = `/sessions/${it.session_id}`;
+    const app = await AppPage.open(browser, it.daemon, path);
+    const { page } = app;
+    const attached = ({ page }: AppPage) =>
+      page.getByRole("list", { name: "Attached files" }).locator("li");
+    const names = async (app: AppPage) => await attached(app).allInnerTexts();
+    const message = page.getByLabel("Message", { exact: true });
+    await message.waitFor();
+    const png = tinyPng({ width: 2 }).toBase64();
+    await giveFile(message, "paste", "one.png", "image/png", png);
+    await attached(app).nth(0).waitFor();
+    await giveFile(message, "paste", "two.pdf", "application/pdf", tinyPdf().toBase64());
+    await attached(app).nth(1).waitFor();
+    await page.reload();
+    await attached(app).nth(1).waitFor();
+    assertEquals(await names(app), ["one.png", "two.pdf"]);
+    // The address stays the same.
+    await page.goto("about:blank");
+    await it.restart();
+    await app.go(path);
+    await attached(app).nth(1).waitFor();
+    const other = await AppPage.open(browser, it.daemon, path);
+    await attached(other).nth(1).waitFor();
+    await other.page.getByRole("button", { name: "Remove two.pdf" }).click();
+    await until(async () => `${await names(app)}` === "one.png", "a file that is gone");
+    await giveFile(message, "paste", "three.png", "image/png", png);
+    await until(async () => `${await names(other)}` === "one.png,three.png", "one more");
+    await other.page.getByRole("button", { name: "Send" }).click();
+    await page.getByRole("log").getByText("Seen.").waitFor();
+    await attached(app).first().waitFor({ state: "detached" });
+    await page.reload();
+    await page.getByRole("log").getByText("Seen.").waitFor();
+    await message.waitFor();
+    assertEquals(await names(app), []);
+    const kept = "caches.open('svc-files').then((it) => it.keys()).then((it) => it.length)";
+    await until(async () => await page.evaluate(kept) === 0, "no file is kept");
+    assertEquals(it.server.requests.length, 1);
+    app.clean("files after a reload");
+    other.clean("files in another tab");
   },
 });

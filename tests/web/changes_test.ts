@@ -226,6 +226,117 @@ Deno.test({
 });
 
 Deno.test({
+  name: "comments on files that are no longer listed are shown, changed, deleted and sent",
+  ignore,
+  async fn() {
+    using repository = new Repository({ "kept.txt": "old\n" });
+    await using it = await Scenario.begin([
+      { calls: [write("a.ts", "one\ntwo\n"), write("b.ts", "three\nfour\n")] },
+      { text: "done" },
+      { text: "read" },
+    ], { start: { workdir: repository.root } });
+    await it.turn("write");
+    await using browser = await Browser.launch();
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const { page } = app;
+    const grid = await openChanges(app);
+    const scope = page.getByLabel("What is compared");
+    await scope.selectOption("Not committed");
+    const line = (text: string) => grid.locator(".change-line", { hasText: text });
+    const comment = async (text: string, said: string) => {
+      await line(text).locator(".change-number").last().click();
+      await page.keyboard.insertText(said);
+      await page.keyboard.press("Control+Enter");
+      await grid.locator(".change-said", { hasText: said }).waitFor();
+    };
+    await comment("one", "About one");
+    await comment("two", "About two");
+    await comment("three", "About three");
+    // A collapsed file shows them too.
+    await grid.locator(".change-toggle", { hasText: "b.ts" }).click();
+    await line("three").waitFor({ state: "detached" });
+    await grid.locator(".change-said", { hasText: "About three" }).waitFor();
+
+    await line("two").locator(".change-number").last().click();
+    await page.keyboard.insertText("Not finished");
+    repository.git("add", "a.ts");
+    repository.git("commit", "--quiet", "-m", "one");
+    await app.look();
+    const unlisted = page.getByRole("region", { name: "Comments on files that are not listed" });
+    await unlisted.locator(".change-said", { hasText: "Not finished" }).waitFor();
+    await app.focusKept();
+    assertEquals(await unlisted.locator(".change-about").allTextContents(), [
+      "Comments on files that are not listed",
+      "Comment on a.ts, line 1",
+      "Comment on a.ts, line 2",
+      "Comment on a.ts, line 2",
+    ]);
+    await page.getByRole("button", { name: "Send 4 comments" }).waitFor();
+    await app.accessibleEverywhere("comments on files that are not listed");
+    await unlisted.getByRole("button", { name: "Change the comment" }).first().click();
+    await page.getByRole("textbox", { name: "Comment on a.ts, line 1" }).fill("First");
+    await app.accessible("a comment that is changed");
+    await page.getByRole("button", { name: "Keep comment" }).click();
+    await unlisted.locator(".change-said", { hasText: "First" }).waitFor();
+    await unlisted.getByRole("button", { name: "Delete the comment" }).nth(1).click();
+    // Nothing is listed at all.
+    repository.git("add", ".");
+    repository.git("commit", "--quiet", "-m", "all");
+    await app.look();
+    await page.getByText("Everything is committed.").waitFor();
+    assertEquals(await unlisted.locator(".change-said").allTextContents(), [
+      "First",
+      "About three",
+      "Not finished",
+    ]);
+    // What another tab writes or deletes is seen.
+    const other = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const there = await openChanges(other);
+    await there.locator(".change-said", { hasText: "Not finished" }).waitFor();
+    await there.locator(".change-comment-cell", { hasText: "Not finished" })
+      .getByRole("button", { name: "Delete the comment" }).click();
+    await page.getByRole("button", { name: "Send 2 comments" }).click();
+    await page.getByRole("log").getByText("read", { exact: true }).waitFor();
+    const sent = JSON.stringify(it.server.requests.at(-1)!.body.messages.at(-1));
+    assertStringIncludes(sent, "a.ts, line 1:\\n```\\none\\n```\\nFirst");
+    assertStringIncludes(sent, "About three");
+    assert(!sent.includes("Not finished"), sent);
+    await unlisted.waitFor({ state: "detached" });
+    app.clean("comments on files that are not listed");
+    other.clean("the same in another tab");
+  },
+});
+
+Deno.test({
+  name: "a page that comes back as it was has an open comment once",
+  ignore,
+  async fn() {
+    await using it = await Scenario.begin([
+      { calls: [write("a.ts", "one\ntwo\n")] },
+      { text: "done" },
+    ]);
+    await it.turn("write");
+    await using browser = await Browser.launch();
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const { page } = app;
+    const grid = await openChanges(app);
+    await grid.locator(".change-line").first().locator(".change-number").last().click();
+    await page.getByRole("textbox", { name: "Comment on line 1" }).fill("Once");
+    await page.evaluate("dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true }))");
+    await page.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))");
+    await grid.locator(".change-said", { hasText: "Once" }).waitFor();
+    assertEquals(await page.getByRole("textbox", { name: "Comment on line 1" }).count(), 0);
+    const stored = await page.evaluate(`localStorage["svc.comments.${it.session_id}"]`);
+    const [{ id: _, ...comment }, ...more] = JSON.parse(stored as string);
+    assertEquals([comment, more], [
+      { path: "a.ts", side: "new", from: 1, to: 1, quote: "one", text: "Once" },
+      [],
+    ]);
+    app.clean("a page that comes back");
+  },
+});
+
+Deno.test({
   name: "what is read stays in its place while the agent changes files above it",
   ignore,
   async fn() {

@@ -1,8 +1,9 @@
 /** What somebody writes is not lost, and what comes of it is seen. */
 import { assertEquals } from "@std/assert";
+import { tinyPng } from "../support/media.ts";
 import { Scenario, until } from "../support/scripted.ts";
 import { SharedBrowser } from "../support/shared_browser.ts";
-import { AppPage, no_browser } from "../support/web.ts";
+import { AppPage, giveFile, no_browser } from "../support/web.ts";
 
 const shared = new SharedBrowser();
 
@@ -48,10 +49,49 @@ Deno.test({
     await until(async () => await kept() !== "", "the draft in the daemon");
     await it.call("session.kill");
     await second.page.getByText("This session has ended.").waitFor();
+    assertEquals(await second.page.getByLabel("Not sent").inputValue(), "never sent");
     await until(async () => await kept() === "", "the draft's end");
     await until(async () => `${await inBrowser(second)}` === "", "nothing left in the browser");
     second.clean("drafts");
     third.clean("drafts");
+  },
+});
+
+Deno.test({
+  name: "what was written for a session that is deleted elsewhere is kept in sight for another one",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([]);
+    await using browser = await shared.profile();
+    const path = `/sessions/${it.session_id}`;
+    const app = await AppPage.open(browser, it.daemon, path);
+    const { page } = app;
+    const box = page.getByLabel("Message", { exact: true });
+    await box.fill("half a thought");
+    await until(async () => (await it.call("draft.get")).text !== "", "the draft in the daemon");
+    await giveFile(box, "paste", "one.png", "image/png", tinyPng().toBase64());
+    await page.locator(".attached").getByText("one.png").waitFor();
+    const away = await AppPage.open(browser, it.daemon, path);
+    await away.page.locator(".attached").getByText("one.png").waitFor();
+    await away.page.context().setOffline(true);
+    await it.call("session.delete");
+    await away.page.context().setOffline(false);
+    for (const { page } of [app, away]) {
+      await page.getByText("This session was deleted.").filter({ visible: true }).first().waitFor();
+      assertEquals(await page.getByLabel("Not sent").inputValue(), "half a thought");
+      assertEquals((await page.getByRole("alert").allInnerTexts()).join(""), "");
+    }
+    await app.focusKept();
+    await app.accessibleEverywhere("a session that was deleted elsewhere");
+    await page.getByRole("button", { name: "New session with this" }).click();
+    await page.locator("#new-session:focus").waitFor();
+    assertEquals(
+      await page.getByRole("textbox", { name: "New session" }).inputValue(),
+      "half a thought",
+    );
+    await page.getByRole("list", { name: "Attached files" }).getByText("one.png").waitFor();
+    await page.getByRole("button", { name: /^Directory: / }).getByText("project").waitFor();
+    app.clean("a session that was deleted elsewhere");
   },
 });
 

@@ -266,6 +266,104 @@ Deno.test({
 });
 
 Deno.test({
+  name: "a session whose first message was taken stays, whatever becomes of the answer",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([{ text: "Done." }]);
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon);
+    const { page } = app;
+    /** Whether the daemon gets the message; its answer is lost in any case. */
+    let taken = true;
+    await page.routeWebSocket(/./, (socket) => {
+      const daemon = socket.connectToServer();
+      const lost = new Set<unknown>();
+      const timeout = (id: unknown) =>
+        JSON.stringify({
+          jsonrpc: "2.0",
+          id,
+          error: { code: -32000, message: "no answer came", data: { svc_code: "timeout" } },
+        });
+      socket.onMessage((message) => {
+        const { id, method } = JSON.parse(String(message));
+        if (method === "session.send") {
+          if (!taken) return socket.send(timeout(id));
+          lost.add(id);
+        }
+        daemon.send(message);
+      });
+      daemon.onMessage((message) => {
+        const { id } = JSON.parse(String(message));
+        socket.send(lost.has(id) ? timeout(id) : message);
+      });
+    });
+    await app.go("/");
+    await page.getByRole("button", { name: /^Model:/ }).click();
+    await page.getByRole("combobox", { name: "Model" }).fill(it.model);
+    await page.getByRole("option", { name: it.model }).click();
+    const box = page.getByRole("textbox", BOX);
+    await box.fill("!true");
+    await box.press("Enter");
+    await page.getByRole("log").getByText("true").first().waitFor();
+    const [, id] = /sessions\/(\w+)$/.exec(page.url())!;
+    assertEquals(id === it.session_id, false);
+    await app.go("/");
+    assertEquals(await box.inputValue(), "");
+    // One that may still be on its way finds its session.
+    taken = false;
+    await box.fill("on its way");
+    await box.press("Enter");
+    await page.getByRole("alert").getByText("no answer came").waitFor();
+    assertEquals(await box.inputValue(), "on its way");
+    assertEquals((await it.client.rpc.call("session.list")).sessions.length, 3);
+  },
+});
+
+Deno.test({
+  name: "a first line with a setting that there is not begins no session, and says which there are",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([]);
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon);
+    const { page } = app;
+    const box = page.getByRole("textbox", BOX);
+    const ids: unknown[] = [];
+    page.on("websocket", (socket) =>
+      socket.on("framesent", ({ payload }) => {
+        const { method } = JSON.parse(String(payload));
+        if (/^session\.(start|delete)$/.test(method)) ids.push(method);
+      }));
+    await app.go("/");
+    for (
+      const [line, said] of [
+        ["/effort nonsense", "none, minimal, low, medium, high, xhigh, default"],
+        ["/network nonsense", "off, allowed, on, default"],
+      ]
+    ) {
+      await box.fill(line);
+      await box.press("Enter");
+      await page.getByRole("alert").getByText(said).waitFor();
+      assertEquals(await box.inputValue(), line);
+    }
+    assertEquals(ids, []);
+    // What only the daemon can know is found before there is a session.
+    await box.fill("/add-dir /none/at/all");
+    await box.press("Enter");
+    await page.getByRole("alert").getByText("it does not exist").waitFor();
+    assertEquals(ids, ["session.start"]);
+    const { sessions } = await it.client.rpc.call("session.list", { include_ended: true });
+    assertEquals(sessions.length, 1);
+    await box.fill("/effort low");
+    await box.press("Enter");
+    await page.getByRole("status").getByText("effort: low").waitFor();
+    const [, id] = /sessions\/(\w+)$/.exec(page.url())!;
+    assertEquals((await it.client.rpc.call("session.get", { session_id: id })).effort, "low");
+    app.clean("settings as a first line");
+  },
+});
+
+Deno.test({
   name: "a tab that changes a choice leaves what another one has written",
   ignore: no_browser,
   async fn() {
@@ -463,6 +561,8 @@ Deno.test({
     await page.getByRole("alert").getByText("A command takes no files").waitFor();
     await box.fill(written);
     assertEquals([await files.locator("li").count(), await ids()], [2, [it.session_id]]);
+    await page.reload();
+    await files.locator("li").nth(1).waitFor();
     await page.getByRole("button", { name: "Start", exact: true }).click();
     const log = page.getByRole("log");
     await log.getByText("Seen.").waitFor();
@@ -471,6 +571,8 @@ Deno.test({
     await log.getByText("Review @main.ts now.").waitFor();
     await log.getByRole("img", { name: /pasted\.png/ }).waitFor();
     assertEquals((await ids()).length, 2);
+    const kept = "caches.open('svc-files').then((it) => it.keys()).then((it) => it.length)";
+    await until(async () => await page.evaluate(kept) === 0, "no file is kept");
   },
 });
 

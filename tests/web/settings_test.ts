@@ -53,6 +53,10 @@ Deno.test({
     await navigation.getByRole("link", { name: "Settings" }).click();
     await page.getByRole("button", { name: "Save 1 change" }).waitFor();
     assertEquals(await budget.inputValue(), "7.5");
+    // And while the page is loaded again.
+    await page.reload();
+    await page.getByRole("button", { name: "Save 1 change" }).waitFor();
+    assertEquals(await budget.inputValue(), "7.5");
     await page.getByLabel("Approvals").selectOption("read_only");
     await page.getByLabel("Concurrent tool units").fill("4");
     await page.getByRole("button", { name: "Save 3 changes" }).click();
@@ -86,6 +90,9 @@ Deno.test({
     await page.getByRole("button", { name: "Discard" }).click();
     assertEquals(await page.getByLabel("Keep in full for").inputValue(), "");
     await page.locator("[aria-invalid]").waitFor({ state: "detached" });
+    await page.reload();
+    await page.getByRole("button", { name: "Save", exact: true }).waitFor({ state: "attached" });
+    assertEquals(await page.getByLabel("Keep in full for").inputValue(), "");
 
     // Emptied, a key leaves the file, and its default holds; what is typed meanwhile stays.
     await budget.fill("");

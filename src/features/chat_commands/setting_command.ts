@@ -40,6 +40,18 @@ const SETTINGS = {
   cost: "cost",
   tools: "tools",
 } as const;
+/** Settings that have a few values, and these. */
+export const CHOICES = {
+  approval: APPROVALS,
+  effort: [...EFFORTS, "default"],
+  network: [...NETWORKS, "default"],
+} as const;
+
+/** Whether a setting has a few values. */
+export function isChoice(setting: SettingCommand["setting"]): setting is keyof typeof CHOICES {
+  return Object.hasOwn(CHOICES, setting);
+}
+
 /** A router may have hundreds. */
 const MODELS_SHOWN = 40;
 
@@ -99,21 +111,14 @@ export async function runSetting(
       : `${setting} is ${done[setting]} already`;
   }
   const session = await call("session.get", { session_id });
-  const now = `${setting}: ${session[setting]}`;
-  if (setting === "title") return `${now}\n/rename TITLE changes it`;
-  if (setting === "approval") return approvalText(session.approval);
-  if (setting === "effort") {
-    return `${now}\n/effort changes it: ${EFFORTS.join(", ")}, or default`;
-  }
-  if (setting === "network") {
-    return `${now}\n/network changes what commands reach: ${NETWORKS.join(", ")}, or default`;
-  }
+  if (setting === "title") return `title: ${session.title}\n/rename TITLE changes it`;
+  if (isChoice(setting)) return choiceText(setting, session[setting]);
   return await modelsText(session.model, call);
 }
 
-/** Says what needs an approval, and what else may be chosen. */
-export function approvalText(approval: string): string {
-  return `approval: ${approval}\n/approval changes it: ${APPROVALS.join(", ")}`;
+/** Says what a setting is, and what else may be chosen. */
+export function choiceText(setting: keyof typeof CHOICES, now: string): string {
+  return `${setting}: ${now}\n/${setting} changes it: ${CHOICES[setting].join(", ")}`;
 }
 
 /** Says which model is used, and which can be used. */

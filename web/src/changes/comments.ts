@@ -47,8 +47,9 @@ export class Comments {
     const text = this.drafts.get(name)?.trim();
     this.drafts.delete(name);
     if (!text) return;
-    if (begun) this.add({ ...begun, text });
-    else this.change(name, text);
+    if (begun === undefined) return this.change(name, text);
+    const { path, side, from, to, quote } = begun;
+    this.add({ path, side, from, to, quote, text });
   }
 
   /** Keeps all that was being written, as the panel goes. */
@@ -71,10 +72,15 @@ export class Comments {
   }
 }
 
-/** Names the lines of a range: `a.ts, lines 3–5`. */
-export function rangeText({ path, side, from, to }: LineRange): string {
+/** Names the lines of a range: `lines 3–5`. */
+export function linesText({ side, from, to }: LineRange): string {
   const before = side === "old" ? " before the change" : "";
-  return `${path}, ${from === to ? `line ${from}` : `lines ${from}–${to}`}${before}`;
+  return `${from === to ? `line ${from}` : `lines ${from}–${to}`}${before}`;
+}
+
+/** Names the file and the lines of a range: `a.ts, lines 3–5`. */
+export function rangeText(range: LineRange): string {
+  return `${nameOf(range.path)}, ${linesText(range)}`;
 }
 
 /** One message with all comments, each with its file, its lines and their text. */
@@ -86,8 +92,7 @@ export function commentsText(comments: readonly LineComment[]): string {
     const is_long = it.quote.length > QUOTE_CHARS;
     const quote = is_long ? `${it.quote.slice(0, QUOTE_CHARS)}…` : it.quote;
     const fence = "`".repeat(longest(quote));
-    const about = rangeText({ ...it, path: nameOf(it.path) });
-    return `${about}:\n${fence}\n${quote}\n${fence}\n${it.text.trim()}`;
+    return `${rangeText(it)}:\n${fence}\n${quote}\n${fence}\n${it.text.trim()}`;
   });
   const count = comments.length === 1 ? "A comment" : `${comments.length} comments`;
   return `${count} on the changes:\n\n${parts.join("\n\n")}`;

@@ -10,7 +10,13 @@ import { Button } from "../ui/button.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { useId } from "../ui/use_id.ts";
 import { useVirtualizer } from "../ui/use_virtualizer.ts";
-import { type Comments, type LineComment, rangeText } from "./comments.ts";
+import {
+  type Comments,
+  type LineComment,
+  type LineRange,
+  linesText,
+  rangeText,
+} from "./comments.ts";
 import { editor, EDITORS } from "./editors.ts";
 import { type Line, type LineRow, MORE_LINES } from "./lines.ts";
 import type { FileModel } from "./model.ts";
@@ -205,6 +211,7 @@ export function ChangeList(props: ChangeListProps) {
                       key={rangeText(chosen!)}
                       about={chosen!}
                       comments={comments}
+                      is_listed
                       onClose={() => {
                         writing.value = undefined;
                         scroller.current!.focus({ preventScroll: true });
@@ -481,25 +488,29 @@ function Marked({ parts, tokens }: { parts: readonly Part[]; tokens?: readonly T
 interface CommentProps {
   comments: Comments;
   comment: LineComment;
-  moved: boolean;
+  /** Whether its lines have changed; undefined for a file that is not listed. */
+  moved?: boolean;
 }
 
-function Comment({ comments, comment, moved }: CommentProps) {
+/** A comment, where it can be changed and deleted. */
+export function Comment({ comments, comment, moved }: CommentProps) {
   const editing = useSignal(comments.drafts.has(comment.id));
+  const is_listed = moved !== undefined;
   if (editing.value) {
     return (
       <CommentEditor
         about={comment}
         comments={comments}
+        is_listed={is_listed}
         onClose={() => editing.value = false}
       />
     );
   }
   return (
-    <div role="gridcell" class="change-comment-cell">
+    <div role={is_listed ? "gridcell" : undefined} class="change-comment-cell">
       <div class="change-comment">
         <p class="change-about">
-          {`Comment on ${rangeText({ ...comment, path: "" }).slice(2)}`}
+          {aboutText(comment, is_listed)}
           {moved && ", which has changed since"}
         </p>
         <p class="change-said" dir="auto">{comment.text}</p>
@@ -524,10 +535,15 @@ interface CommentEditorProps {
   /** A comment, or the lines of a new one. */
   about: Omit<LineComment, "id" | "text"> & Partial<LineComment>;
   comments: Comments;
+  is_listed: boolean;
   onClose(): void;
 }
 
-function CommentEditor({ about, comments, onClose }: CommentEditorProps) {
+function aboutText(range: LineRange, is_listed: boolean): string {
+  return `Comment on ${is_listed ? linesText(range) : rangeText(range)}`;
+}
+
+function CommentEditor({ about, comments, is_listed, onClose }: CommentEditorProps) {
   const { drafts } = comments;
   const { text = "", id: name = rangeText(about) } = about;
   const id = useId();
@@ -544,10 +560,8 @@ function CommentEditor({ about, comments, onClose }: CommentEditorProps) {
     onClose();
   };
   return (
-    <div role="gridcell" class="change-editor-cell">
-      <label for={id} class="change-about">
-        {`Comment on ${rangeText({ ...about, path: "" }).slice(2)}`}
-      </label>
+    <div role={is_listed ? "gridcell" : undefined} class="change-editor-cell">
+      <label for={id} class="change-about">{aboutText(about, is_listed)}</label>
       <textarea
         ref={box}
         id={id}

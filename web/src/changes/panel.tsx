@@ -9,11 +9,11 @@ import type { SessionStore } from "../session/store.ts";
 import { Button } from "../ui/button.tsx";
 import { Empty, Failed, Pending } from "../ui/states.tsx";
 import { useMedia, WIDE } from "../ui/use_media.ts";
-import { Comments, commentsText, messageIdOf, rangeText } from "./comments.ts";
+import { Comments, commentsText, linesText, messageIdOf, rangeText } from "./comments.ts";
 import { CommitDialog, MergeDialog } from "./commit.tsx";
 import { chooseEditor, editor, EDITORS } from "./editors.ts";
 import { keep, kept } from "./kept.ts";
-import { ChangeList, Counts } from "./list.tsx";
+import { ChangeList, Comment, Counts } from "./list.tsx";
 import { ChangesModel, type FileModel, type Scope } from "./model.ts";
 import type { Writing } from "./rows.ts";
 import { UndoDialog } from "./undo.tsx";
@@ -33,6 +33,12 @@ export default function ChangesPanel({ store, whole, onClose }: ChangesPanelProp
   const scope = useSignal<Scope>("session");
   const repository = useSignal<Repository | undefined>(undefined);
   const comments = useMemo(() => new Comments(store.id), [store.id]);
+  useEffect(() => {
+    // Another tab has written, sent or deleted some.
+    const refresh = () => comments.refresh();
+    addEventListener("storage", refresh);
+    return () => removeEventListener("storage", refresh);
+  }, [comments]);
   useEffect(() => {
     const ask = client.ask("repository.changes", { session_id: store.id });
     // Without git there is nothing to commit.
@@ -98,7 +104,11 @@ function Scoped({ scope, store, comments, repository }: ScopedProps) {
   const said = useSignal("");
   const [pace] = useState({ last: 0 });
   useEffect(() => {
-    const leave = () => comments.keepDrafts(writing.peek());
+    const leave = () => {
+      comments.keepDrafts(writing.peek());
+      // A page that comes back would add the same comment again.
+      writing.value = undefined;
+    };
     addEventListener("pagehide", leave);
     return () => {
       removeEventListener("pagehide", leave);
@@ -115,15 +125,24 @@ function Scoped({ scope, store, comments, repository }: ScopedProps) {
     types: ["session.tool_completed", "turn.completed", "session.rewound", "background.ended"],
     every_ms: 20_000,
   });
+  const files = model.files.value;
+  const paths = new Set(files.map(({ path }) => path));
+  useEffect(() => {
+    const begun = writing.peek();
+    if (begun === undefined || paths.has(begun.path)) return;
+    // Its file is no longer listed, and with it its box.
+    comments.keepDraft(rangeText(begun), begun);
+    writing.value = undefined;
+  }, [files]);
   const listing = live.value.value;
   if (listing === undefined) {
     return <Pending of={live} lines={8} label="Loading the changes" />;
   }
-  const files = model.files.value;
   const { files_changed, truncated, others, problem, turn_id } = listing;
   const kind = repository.value?.kind ?? "none";
   const is_split = split.value && wide;
   const all = comments.all.value;
+  const unlisted = all.filter(({ path }) => !paths.has(path));
   const choose = () => {
     split.value = !split.value;
     keep(STORED, String(split.value));
@@ -131,7 +150,8 @@ function Scoped({ scope, store, comments, repository }: ScopedProps) {
   const send = async () => {
     // As they are in their boxes.
     for (const { id } of comments.refresh()) comments.keepDraft(id);
-    const sent = comments.refresh();
+    // What another tab has just written is not seen yet.
+    const sent = comments.refresh().filter(({ id }) => all.some((it) => it.id === id));
     if (sent.length === 0) return;
     await client.call("session.send", {
       session_id: store.id,
@@ -234,13 +254,19 @@ function Scoped({ scope, store, comments, repository }: ScopedProps) {
           {others.length > 0 && `Changed since by you or another program: ${namesOf(others)}`}
         </p>
       )}
+      {unlisted.length > 0 && (
+        <section class="change-unlisted" aria-label={UNLISTED} tabIndex={0}>
+          <p class="change-about">{UNLISTED}</p>
+          {unlisted.map((it) => <Comment key={it.id} comments={comments} comment={it} />)}
+        </section>
+      )}
       <footer class="side-foot">
         {writing.value?.open === false && (
           <Button
             icon="edit"
             onClick={() => writing.value = { ...writing.value!, open: true }}
           >
-            {`Comment on ${rangeText({ ...writing.value, path: "" }).slice(2)}`}
+            {`Comment on ${linesText(writing.value)}`}
           </Button>
         )}
         {all.length > 0 && !ended && (
@@ -310,5 +336,7 @@ const NOTHING: Record<Scope, string> = {
   turn: "The last turn has changed no file.",
   uncommitted: "Everything is committed.",
 };
+
+const UNLISTED = "Comments on files that are not listed";
 
 const STORED = "svc.side_by_side";

@@ -67,15 +67,25 @@ export class RowMaker {
     const of = [open, open && file.rows(split), text, error, comments, box];
     const known = this.#files.get(file);
     if (known?.of.every((it, n) => it === of[n])) return known.rows;
-    const rows = open ? openRows(file, { split, comments: comments ?? [], writing: box }) : [];
+    const rows = rowsBelow(file, { split, comments: comments ?? [], writing: box });
     rows.unshift({ key: file.path, file, kind: "file" });
     this.#files.set(file, { of, rows });
     return rows;
   }
 }
 
-function openRows(file: FileModel, { split, comments, writing }: Shown): Row[] {
+function rowsBelow(file: FileModel, { split, comments, writing }: Shown): Row[] {
   const { path, text, error } = file;
+  const commented = (it: LineComment): Row => ({
+    key: `${path}\0comment ${it.id}`,
+    file,
+    kind: "comment",
+    comment: it,
+    moved: text !== undefined && quoteOf(file, it) !== it.quote,
+  });
+  const all = comments.map(commented);
+  // They are sent too, so they are seen.
+  if (!file.is_open) return all;
   const note = (text: string, failed?: boolean): Row => ({
     key: `${path}\0note`,
     file,
@@ -83,7 +93,9 @@ function openRows(file: FileModel, { split, comments, writing }: Shown): Row[] {
     text,
     failed,
   });
-  if (text === undefined) return [error === undefined ? note("Loading…") : note(error, true)];
+  if (text === undefined) {
+    return [...all, error === undefined ? note("Loading…") : note(error, true)];
+  }
   const lines = file.rows(split);
   const rows: Row[] = [];
   if (NOTES[text.kind] !== undefined) rows.push(note(NOTES[text.kind]));
@@ -97,18 +109,14 @@ function openRows(file: FileModel, { split, comments, writing }: Shown): Row[] {
     for (const it of waiting) {
       if (!endsAt(it, line)) continue;
       waiting.delete(it);
-      const moved = quoteOf(file, it) !== it.quote;
-      rows.push({ key: `${path}\0comment ${it.id}`, file, kind: "comment", comment: it, moved });
+      rows.push(commented(it));
     }
     if (writing && endsAt(writing, line)) {
       rows.push({ key: `${path}\0editor`, file, kind: "editor" });
     }
   }
   // Its line is not shown, or no longer there.
-  for (const it of waiting) {
-    const moved = quoteOf(file, it) !== it.quote;
-    rows.unshift({ key: `${path}\0comment ${it.id}`, file, kind: "comment", comment: it, moved });
-  }
+  for (const it of waiting) rows.unshift(commented(it));
   return rows;
 }
 

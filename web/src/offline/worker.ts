@@ -1,12 +1,13 @@
 /**
  * The service worker. While nothing answers at the daemon's address, it shows a page that says so. It
- * keeps nothing else, and answers nothing that the daemon can answer.
+ * keeps nothing else, and answers nothing that the daemon can answer. What the page keeps is not its.
  */
 
 /** What the build puts in: the page without the daemon, and the files that it is made of. */
 const PAGE = "%offline%";
 const FILES = "%offline_files%".split(" ");
-const CACHE = `svc-offline ${[PAGE, ...FILES].join(" ")}`;
+const KIND = "svc-offline ";
+const CACHE = `${KIND}${[PAGE, ...FILES].join(" ")}`;
 
 /** What a service worker has that a page has not. */
 interface Worker {
@@ -56,7 +57,8 @@ async function keep(): Promise<void> {
 
 async function forgetOthers(): Promise<void> {
   const names = await caches.keys();
-  await Promise.all(names.filter((name) => name !== CACHE).map((name) => caches.delete(name)));
+  const old = names.filter((name) => name.startsWith(KIND) && name !== CACHE);
+  await Promise.all(old.map((name) => caches.delete(name)));
   await worker.registration.navigationPreload?.enable();
   await worker.clients.claim();
 }

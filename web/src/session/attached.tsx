@@ -1,5 +1,6 @@
 /** Images and documents that are to be sent with a message. */
 import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
 import {
   ATTACHED_BYTES_MAX,
   ATTACHED_MAX,
@@ -37,14 +38,47 @@ export function toSend(files: readonly AttachedFile[]): { data: string; name: st
 /** Bytes of a text file, which becomes a part of the message. */
 const TEXT_MAX = 64 * 1024;
 
+/** So many messages have files that the browser keeps. */
+const KEPT_MAX = 10;
+
+const addressFor = (of: string) => `/files/${of}`;
+const openKept = () => caches.open("svc-files");
+
+/** Keeps files until they are sent, also while the page is away, as far as the browser does. */
+export async function keepFiles(of: string, files: readonly AttachedFile[]): Promise<void> {
+  const kept = await openKept();
+  const key = addressFor(of);
+  if (files.length > 0) await kept.put(key, Response.json(files));
+  else await kept.delete(key);
+  for (const old of (await kept.keys()).slice(0, -KEPT_MAX)) await kept.delete(old);
+}
+
 /**
- * Keeps the files of a message until it is sent.
+ * Keeps the files of a message until it is sent: all pages of this browser have the same.
  *
+ * @param of the session, or what else the message is for
  * @param append adds the content of a text file to the message
  */
-export function useAttached(append: (text: string) => void): AttachedFiles {
+export function useAttached(of: string, append: (text: string) => void): AttachedFiles {
   const app = useApp();
   const files = useSignal<readonly AttachedFile[]>([]);
+  const key = addressFor(of);
+  const others = useRef<BroadcastChannel>();
+  useEffect(() => {
+    const channel = others.current = new BroadcastChannel(key);
+    channel.onmessage = ({ data }) => files.value = data;
+    openKept().then(async (it) => {
+      const kept: AttachedFile[] = await (await it.match(key))?.json() ?? [];
+      const ids = files.peek().map(({ id }) => id);
+      files.value = [...kept.filter(({ id }) => !ids.includes(id)), ...files.peek()];
+    }).catch(() => {});
+    return () => channel.close();
+  }, []);
+  const set = (all: readonly AttachedFile[]) => {
+    files.value = all;
+    keepFiles(of, all).catch(() => {});
+    others.current?.postMessage(all);
+  };
   const add = async (file: File) => {
     const text = isSent(file) ? undefined : await textOf(file);
     if (text !== undefined) {
@@ -64,7 +98,7 @@ export function useAttached(append: (text: string) => void): AttachedFiles {
         `A message can have ${ATTACHED_MAX} files with ${sizeText(ATTACHED_BYTES_MAX)} together`,
       );
     }
-    files.value = all;
+    set(all);
   };
   return {
     files: files.value,
@@ -87,7 +121,7 @@ export function useAttached(append: (text: string) => void): AttachedFiles {
       });
     },
     remove(gone) {
-      files.value = files.value.filter((it) => !gone.includes(it));
+      if (gone.length > 0) set(files.peek().filter(({ id }) => !gone.some((it) => it.id === id)));
     },
   };
 }

@@ -1,4 +1,5 @@
 /** The commands of a chat, as they are typed. Loaded with the first one. */
+import type { Params } from "../rpc/api.ts";
 import { commandHelp } from "../../../src/features/chat_commands/command_help.ts";
 import {
   exportCommand,
@@ -6,14 +7,16 @@ import {
   type ExportFormat,
 } from "../../../src/features/chat_commands/export_command.ts";
 import type { CallVerb } from "../../../src/features/verb_types.ts";
-import { type Approval, APPROVALS } from "../../../src/protocol/approval.ts";
+import { parseAddDirectory } from "../../../src/protocol/added_directory.ts";
+import type { Approval } from "../../../src/protocol/approval.ts";
 import type { Delivery } from "../../../src/protocol/events.ts";
 import { QUEUE_USAGE, queuedText } from "../../../src/features/chat_commands/queue_command.ts";
 import {
-  approvalText,
+  CHOICES,
+  choiceText,
+  isChoice,
   modelsText,
   runSetting,
-  type SettingCommand,
   settingCommand,
 } from "../../../src/features/chat_commands/setting_command.ts";
 import { NONE_QUEUED, type Withdrawn } from "../../../src/features/chat_commands/stop_turn.ts";
@@ -128,17 +131,12 @@ export interface Chosen {
 export interface AnsweredFirst {
   said: string;
   choose?: Partial<Chosen>;
+  /** A session begins, with this: what is wrong with it is found before there is one. */
+  begin?: Pick<Params<"session.start">, "effort" | "network" | "title" | "add_dirs">;
 }
 
-/** Settings that a session can begin with: the line begins one, in which the setting is made. */
-const BEGUN_WITH: ReadonlySet<SettingCommand["setting"]> = new Set([
-  "effort",
-  "network",
-  "trust",
-  "permissions",
-  "title",
-  "add_dirs",
-]);
+/** Settings that are made in a session, which the line begins. */
+const MADE_IN = /^\/(trust\s+no|permissions\s+(allow|deny|test|remove)\s.*)$/s;
 /** Commands about what has happened, which nothing has. */
 const OF_BEGUN: ReadonlySet<string> = new Set([
   ...Object.keys(VERBS),
@@ -153,8 +151,8 @@ const OF_BEGUN: ReadonlySet<string> = new Set([
  * list that has an answer and nothing else.
  *
  * @param now what the next session would have
- * @returns undefined for a line that a session is begun with
- * @throws for a model, a mode or a command that there is not; as `models.list`
+ * @returns undefined for a line that a session carries out
+ * @throws for a model, a value or a command that there is not; as `models.list`
  */
 export async function answerFirst(
   line: string,
@@ -179,14 +177,23 @@ export async function answerFirst(
     }
     return { said: `model: ${value}`, choose: { model: value } };
   }
-  if (setting === "approval") {
-    if (value === "") return { said: approvalText(now.approval) };
-    const approval = APPROVALS.find((it) => it === value);
-    if (approval === undefined) throw new Error(approvalText(now.approval));
-    return { said: `approval: ${approval}`, choose: { approval } };
+  const said = `${setting}: ${value}`;
+  if (setting !== undefined && isChoice(setting)) {
+    const is_approval = setting === "approval";
+    if (value === "") return { said: choiceText(setting, is_approval ? now.approval : "default") };
+    const choices: readonly string[] = CHOICES[setting];
+    if (!choices.includes(value)) {
+      throw new Error(`there is no ${setting} ${value}, but ${choices.join(", ")}`);
+    }
+    if (is_approval) return { said, choose: { approval: value as Approval } };
+    return { said, begin: value === "default" ? {} : { [setting]: value } };
+  }
+  if (value !== "") {
+    if (setting === "title") return { said, begin: { title: value } };
+    if (setting === "add_dirs") return { said, begin: { add_dirs: [parseAddDirectory(value)] } };
   }
   if (setting === "cost") return { said: "$0.0000 so far: no session has begun here." };
-  if (setting !== undefined && value !== "" && BEGUN_WITH.has(setting)) return undefined;
+  if (MADE_IN.test(word)) return undefined;
   if (setting === undefined && !OF_BEGUN.has(name) && undoCommand(word) === undefined) {
     if (at) await expanded(queued ?? line, at, call);
     return undefined;

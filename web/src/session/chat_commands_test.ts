@@ -36,10 +36,6 @@ Deno.test("where no session has begun, each command is answered or begins one; n
     assertEquals([name, answered === undefined], [name, false]);
   }
   const begin = [
-    "/effort high",
-    "/network on",
-    "/add-dir /tmp",
-    "/rename Mine",
     "/trust no",
     "/permissions allow run(ls)",
     "/queue do it",
@@ -47,6 +43,25 @@ Deno.test("where no session has begun, each command is answered or begins one; n
     "/etc/hosts is what?",
   ];
   for (const line of begin) assertEquals([line, await first(line)], [line, undefined]);
+  const begun = [
+    ["/effort high", { effort: "high" }],
+    ["/effort default", {}],
+    ["/network on", { network: "on" }],
+    ["/add-dir /tmp:ro", { add_dirs: [{ path: "/tmp", access: "read" }] }],
+    ["/rename Mine", { title: "Mine" }],
+  ] as const;
+  for (const [line, begin] of begun) {
+    assertEquals([line, (await first(line))?.begin], [line, begin]);
+  }
+  await assertRejects(() => first("/effort nonsense"), Error, "low, medium, high, xhigh, default");
+  await assertRejects(() => first("/network nonsense"), Error, "off, allowed, on, default");
+  for (const line of ["/trust nonsense", "/permissions nonsense"]) {
+    assertEquals([line, (await first(line))?.begin, typeof await first(line)], [
+      line,
+      undefined,
+      "object",
+    ]);
+  }
   assertEquals(await first("/model named"), { said: "model: named", choose: { model: "named" } });
   assertEquals((await first("/model c/d"))?.choose, { model: "c/d" });
   assertEquals((await first("/approval auto"))?.choose, { approval: "auto" });
@@ -79,7 +94,7 @@ Deno.test("where a session may begin, its directory says which commands there ar
   assertEquals(await first("/mine 1"), undefined);
   assertEquals(await first("/queue /mine 2"), undefined);
   assertEquals(await first("/queue plain"), undefined);
-  assertEquals(await first("/effort high"), undefined);
+  assertEquals(await first("/permissions allow run(ls)"), undefined);
   await assertRejects(() => first("/none"), Error, "unknown command /none");
   await assertRejects(() => first("/queue /none"), Error, "unknown command /none");
   assertEquals(asked, [

@@ -15,7 +15,8 @@ import { Button } from "../ui/button.tsx";
 import { APPLE } from "../ui/keys.ts";
 import { Menu } from "../ui/menu.tsx";
 import { useKept } from "../ui/use_kept.ts";
-import { useAttached } from "./attached.tsx";
+import { choose, new_session } from "../sessions/new_session.ts";
+import { type AttachedFiles, AttachedList, keepFiles, useAttached } from "./attached.tsx";
 import { Chips } from "./chips.tsx";
 import { deliver } from "./deliver.ts";
 import { MessageBox } from "./message_box.tsx";
@@ -24,6 +25,8 @@ import { WorkingLine } from "./working_line.tsx";
 import { enter_sends, isQueue, isSend, SendKey } from "./send_key.tsx";
 import { QueuedList } from "./queued.tsx";
 import type { SessionStore } from "./store.ts";
+
+const DELETED = "This session was deleted.";
 
 interface ComposerProps {
   store: SessionStore;
@@ -42,7 +45,7 @@ export function Composer({ store, input, onSent }: ComposerProps) {
   const said = useKept<string>("said", "");
   /** How far back in what was sent; 0 is the draft. */
   const back = useRef(0);
-  const attached = useAttached((more) => write(`${text.peek()}${more}`));
+  const attached = useAttached(store.id, (more) => write(`${text.peek()}${more}`));
   const { state, turn } = store.state;
   const empty = text.value.trim() === "" && attached.files.length === 0;
   const stop = () => {
@@ -128,15 +131,24 @@ export function Composer({ store, input, onSent }: ComposerProps) {
     attached.giveBack(store.id, returned.flatMap(({ attachments = [] }) => attachments));
     input.current?.focus();
   }, [returned]);
-  const ended = state === "ended";
+  const deleted = store.deleted.value;
+  const ended = state === "ended" || deleted;
+  /** What was not sent when it ended. */
+  const left = useSignal("");
   useEffect(() => {
-    if (ended) write("");
+    if (!ended) return;
+    left.value = text.peek() || draft.removed;
+    write("");
   }, [ended]);
+  useEffect(() => {
+    if (deleted) app.announcer.say(DELETED);
+  }, [deleted]);
   if (ended) {
     return (
       <>
         <QueuedList store={store} />
-        <p class="composer-closed">This session has ended.</p>
+        <p class="composer-closed">{deleted ? DELETED : "This session has ended."}</p>
+        <Unsent text={left.value} attached={attached} workdir={store.state.workdir} />
       </>
     );
   }
@@ -196,6 +208,36 @@ export function Composer({ store, input, onSent }: ComposerProps) {
           />
         )}
       </MessageBox>
+    </div>
+  );
+}
+
+interface UnsentProps {
+  text: string;
+  attached: AttachedFiles;
+  workdir: string;
+}
+
+/** What was written for a session that has ended. */
+function Unsent({ text, attached, workdir }: UnsentProps) {
+  const app = useApp();
+  const { files } = attached;
+  if (text === "" && files.length === 0) return null;
+  const begin = async () => {
+    if (files.length > 0) await keepFiles("new", files);
+    attached.remove(files);
+    // Below what is written there.
+    choose({ text: [new_session.peek().text, text].filter(Boolean).join("\n\n"), workdir });
+    app.compose();
+  };
+  return (
+    <div class="composer-frame composer-left">
+      <textarea readOnly rows={3} aria-label="Not sent" dir="auto" value={text} />
+      <AttachedList attached={attached} />
+      <p>
+        <Button icon="copy" onClick={() => app.copy(text)}>Copy</Button>
+        <Button icon="plus" onClick={begin}>New session with this</Button>
+      </p>
     </div>
   );
 }

@@ -11,6 +11,8 @@ export class Draft {
   readonly #writer = crypto.randomUUID();
   readonly #text = signal("");
   #unsaved = false;
+  /** What the daemon removed, as it does when the session ends. */
+  removed = "";
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(client: Client, session_id: string) {
@@ -30,6 +32,7 @@ export class Draft {
   write(text: string): void {
     if (text === this.#text.peek()) return;
     this.#text.value = text;
+    this.removed = "";
     this.#unsaved = true;
     this.#leave(text);
     clearTimeout(this.#timer);
@@ -69,7 +72,9 @@ export class Draft {
       },
       event: ({ data }) => {
         const { text, writer } = data as { text: string; writer?: string };
-        if (writer !== this.#writer && !this.#unsaved) this.#text.value = text;
+        if (writer === this.#writer || this.#unsaved) return;
+        this.removed = writer === undefined && text === "" ? this.#text.peek() : "";
+        this.#text.value = text;
       },
       ended() {},
     });

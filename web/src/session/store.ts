@@ -51,6 +51,8 @@ export class SessionStore {
   readonly edits = signal(0);
   /** Queued messages that were taken back, for the composer. */
   readonly returned = signal<readonly Withdrawn[]>([]);
+  /** It was deleted while it was shown. */
+  readonly deleted = signal(false);
   /** Why there is nothing to show. */
   readonly error = signal<string | undefined>(undefined);
   /** All cards are open, also those that come. */
@@ -145,7 +147,7 @@ export class SessionStore {
     } catch (error) {
       // It was rewritten between two pages.
       if (error instanceof RpcError && error.code === "journal_trimmed") return this.open();
-      this.error.value = explain(error);
+      this.#fail(error);
     }
   }
 
@@ -200,9 +202,17 @@ export class SessionStore {
   }
 
   #ended(error: RpcError | undefined): void {
-    if (error === undefined) return;
     // Away for longer than retention keeps, or the journal is another one: from its beginning.
-    if (error.code === "journal_trimmed" || error.code === "validation") this.open();
-    else this.error.value = explain(error);
+    if (error?.code === "journal_trimmed" || error?.code === "validation") this.open();
+    else if (error !== undefined) this.#fail(error);
+    // One that is deleted is ended first, and not found after that.
+    else this.#client.ask("session.get", { session_id: this.id }).catch((it) => this.#fail(it));
+  }
+
+  #fail(error: unknown): void {
+    // What is shown and written stays in sight.
+    if (this.loaded.peek() && error instanceof RpcError && error.code === "not_found") {
+      this.deleted.value = true;
+    } else this.error.value = explain(error);
   }
 }

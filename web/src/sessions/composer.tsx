@@ -2,9 +2,9 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { visible } from "../../../src/base/visible.ts";
 import type { CallVerb } from "../../../src/features/verb_types.ts";
-import { personCommand } from "../../../src/protocol/person_command.ts";
 import { useApp } from "../app.ts";
-import type { Result } from "../rpc/api.ts";
+import { type Result, RpcError } from "../rpc/api.ts";
+import type { AnsweredFirst } from "../session/chat_commands.ts";
 import { useAttached } from "../session/attached.tsx";
 import { deliver, isCommand } from "../session/deliver.ts";
 import { MessageBox } from "../session/message_box.tsx";
@@ -16,6 +16,8 @@ import { directoriesFor } from "./directories.ts";
 import { nameOf, recentDirectories } from "./groups.ts";
 import { ModelPicker } from "./model_picker.tsx";
 import { choose, new_session } from "./new_session.ts";
+
+const NO_FILES = "A command takes no files";
 
 /** A session that begins has nothing to stop, to give back, to save or to go to. */
 const NOTHING = { stop: async () => {}, save: async () => {}, giveBack() {}, open() {} };
@@ -40,49 +42,58 @@ export function NewSession({ info }: { info: Result<"daemon.info"> | undefined }
     if (composing.value > 0) box.current!.focus();
   }, [composing.value]);
   const write = (text: string) => choose({ text });
-  const attached = useAttached((more) => write(new_session.peek().text + more));
+  const attached = useAttached("new", (more) => write(new_session.peek().text + more));
   const empty = text.trim() === "" && attached.files.length === 0;
-  /** Answers a command that needs no session. @returns whether it was one */
-  const answer = async () => {
+  /** Answers a command that needs no session. @returns what a session begins with for others */
+  const answer = async (): Promise<Partial<AnsweredFirst> | undefined> => {
     const { answerFirst } = await app.load(() => import("../on_demand.ts"));
     const call: CallVerb = (name, params) => client.ask(name, params);
     const now = { model: model ?? info?.default_model ?? "default", approval, workdir };
     const answered = await answerFirst(text, now, call);
-    if (answered === undefined) return false;
+    if (answered === undefined || answered.begin) return answered ?? {};
     said.value = visible(answered.said);
     choose({ ...answered.choose, text: leftAfter(text) });
     box.current?.focus();
-    return true;
+  };
+  /** Whether a session has a message: then it works. */
+  const hasMessage = async (session_id: string) => {
+    const { events } = await client.ask("session.history", { session_id });
+    return events.some(({ type }) => type === "user.message");
   };
   const start = async () => {
     if (empty || busy.value) return;
     said.value = "";
     busy.value = true;
     await app.attempt(async () => {
-      const command = isCommand(text);
-      if (command && await answer()) return;
+      const first = isCommand(text) ? await answer() : {};
+      if (first === undefined) return;
       if (workdir === undefined) {
         asked.value++;
         return;
       }
       const { files } = attached;
-      const plain = !command && files.length === 0 && personCommand(text) === undefined;
+      if (first.begin && files.length > 0) throw new Error(NO_FILES);
       const { session_id } = await client.call("session.start", {
         workdir,
         approval,
         ...(model && { model }),
-        ...(plain && { prompt: text }),
+        ...first.begin,
       });
-      let said: string | undefined;
+      let { said } = first;
       try {
-        if (!plain) said = await deliver(app, session_id, text, files, NOTHING);
-        if (said !== undefined && files.length > 0) throw new Error("A command takes no files");
+        if (!first.begin) said = await deliver(app, session_id, text, files, NOTHING);
+        if (said !== undefined && files.length > 0) throw new Error(NO_FILES);
       } catch (error) {
-        // Nothing is left of the session, and what was written stays in the box.
-        await client.call("session.delete", { session_id }).catch(() => {});
-        throw error;
+        // It may have been taken, without an answer that came here.
+        if (!await hasMessage(session_id)) {
+          // Nothing is left of the session, and what was written stays in the box. What is perhaps
+          // still on its way must find it.
+          if (!isLost(error)) await client.call("session.delete", { session_id }).catch(() => {});
+          throw error;
+        }
       }
       choose({ text: leftAfter(text), workdir });
+      attached.remove(files);
       router.go(`/sessions/${session_id}`, { said: said ?? "" });
       sessions.refresh();
     });
@@ -153,6 +164,11 @@ export function NewSession({ info }: { info: Result<"daemon.info"> | undefined }
       </MessageBox>
     </div>
   );
+}
+
+/** Whether no answer came. */
+function isLost(error: unknown): boolean {
+  return error instanceof RpcError && (error.code === "timeout" || error.code === "disconnected");
 }
 
 /** What is written now, without what was sent: what was written meanwhile is for another one. */

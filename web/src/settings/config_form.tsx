@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { useRef } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { useApp } from "../app.ts";
 import { type Result, RpcError } from "../rpc/api.ts";
 import { Button } from "../ui/button.tsx";
@@ -26,6 +26,11 @@ interface ConfigFormProps {
 /** The settings of daemon.toml. What is typed stays, also where the file is changed meanwhile. */
 export function ConfigForm({ config, info, filter, onSaved }: ConfigFormProps) {
   const { client, announcer, settings: drafts } = useApp();
+  useState(() => drafts.value = { ...drafts.peek(), ...left() });
+  const draft = (all: typeof drafts.value) => {
+    drafts.value = all;
+    leave(all);
+  };
   const before = inputsOf(config);
   const faults = useSignal<Readonly<Record<string, string>>>({});
   const form = useRef<HTMLFormElement>(null);
@@ -55,12 +60,14 @@ export function ConfigForm({ config, info, filter, onSaved }: ConfigFormProps) {
     }
     await onSaved();
     // What was typed meanwhile is not saved.
-    drafts.value = Object.fromEntries(
-      Object.entries(drafts.peek()).filter(([key, text]) => text !== inputs[key]),
+    draft(
+      Object.fromEntries(
+        Object.entries(drafts.peek()).filter(([key, text]) => text !== inputs[key]),
+      ),
     );
   });
   const discard = () => {
-    drafts.value = faults.value = {};
+    draft(faults.value = {});
     error.value = undefined;
   };
 
@@ -88,7 +95,7 @@ export function ConfigForm({ config, info, filter, onSaved }: ConfigFormProps) {
                 info={info}
                 text={inputs[field.key]}
                 error={faults.value[field.key]}
-                onChange={(text) => drafts.value = { ...drafts.value, [field.key]: text }}
+                onChange={(text) => draft({ ...drafts.value, [field.key]: text })}
               />
             ))}
           </div>
@@ -104,6 +111,25 @@ export function ConfigForm({ config, info, filter, onSaved }: ConfigFormProps) {
       </footer>
     </form>
   );
+}
+
+const STORED = "svc.settings";
+
+/** What was typed before this tab was reloaded; no setting of the form is a secret. */
+function left(): Record<string, string> {
+  try {
+    return JSON.parse(sessionStorage.getItem(STORED) ?? "{}");
+  } catch {
+    return {};
+  }
+}
+
+function leave(drafts: Readonly<Record<string, string>>): void {
+  try {
+    sessionStorage.setItem(STORED, JSON.stringify(drafts));
+  } catch {
+    // They last as long as the page.
+  }
 }
 
 /** What is wrong with which setting. */

@@ -69,7 +69,11 @@ export default function SessionView({ params: { id } }: { params: RouteParams })
     if (!hasConversation()) side.value = undefined;
     search.show();
   };
-  const toggleLanes = () => lanes.value = !lanes.value;
+  const with_lanes = lanes.value && !side.value;
+  const toggleLanes = () => {
+    lanes.value = !with_lanes;
+    side.value = undefined;
+  };
   return (
     <Page
       title={shownTitle(store.state) || "Session"}
@@ -87,7 +91,7 @@ export default function SessionView({ params: { id } }: { params: RouteParams })
           <SideButtons side={side} />
           <Button
             icon="lanes"
-            aria-expanded={lanes.value}
+            aria-expanded={with_lanes}
             onClick={toggleLanes}
           >
             Lanes
@@ -108,7 +112,7 @@ export default function SessionView({ params: { id } }: { params: RouteParams })
         ref={body}
         class={[
           "session-body",
-          lanes.value && "with-lanes",
+          with_lanes && "with-lanes",
           side.value && "with-side",
           side.value && whole.value && "whole",
         ].filter(Boolean).join(" ")}
@@ -121,7 +125,7 @@ export default function SessionView({ params: { id } }: { params: RouteParams })
           <Approvals store={store} onNone={() => input.current?.focus()} />
           <Composer store={store} input={input} onSent={() => sent.value++} />
         </div>
-        {lanes.value && <LanesPanel store={store} />}
+        {with_lanes && <LanesPanel store={store} />}
         {side.value && <SidePanel side={side} store={store} whole={whole} />}
       </div>
     </Page>

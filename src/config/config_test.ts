@@ -79,10 +79,13 @@ Deno.test("one key that signs releases, or a list of them", () => {
 const WRONG: [string, string, string?][] = [
   ["[agent]\nmax_step = 3", "/daemon.toml:2: unknown key agent.max_step", "agent.max_steps"],
   ["\n\n[agnet]\n", "/daemon.toml:3: unknown key agnet", "did you mean agent?"],
-  ['[agent]\n\nmax_steps = "x"', "/daemon.toml:3: agent.max_steps: "],
+  ['[agent]\n\nmax_steps = "x"', "/daemon.toml:3: agent.max_steps: must be a whole number"],
   ["[models.x]\nkind = 'foo'", "/daemon.toml:2: models.x.kind: "],
   ["[models.x]\nkind = 'openai'\nbase_ur = 'y'", "/daemon.toml:3: unknown key models.x.base_ur"],
-  ["[http]\nallowed_origins = ['http://a', 3]", "/daemon.toml:2: http.allowed_origins.1: "],
+  [
+    "[http]\nallowed_origins = ['http://a', 3]",
+    "/daemon.toml:2: http.allowed_origins.1: must be text, not 3",
+  ],
   ["[tasks]\nengine = 'redis'", "/daemon.toml:2: tasks.engine: "],
   ["[tasks]\nrestate_url = 'ws://h'", "/daemon.toml:2: tasks.restate_url: must be an http://"],
   ["[tasks]\nrestate_url = 'http://u:p@h'", "/daemon.toml:2: tasks.restate_url: must be an http"],

@@ -1,5 +1,6 @@
 /** Describes errors in the operator's files, with their place. */
 import * as z from "zod";
+import "../protocol/issue_text.ts";
 import { SvcError } from "../protocol/errors.ts";
 import { nearestOf } from "../base/nearest.ts";
 

@@ -3,6 +3,7 @@
  * (socket, WebSocket, REST, command line) are derived from the registry of verbs.
  */
 import * as z from "zod";
+import "../protocol/issue_text.ts";
 import { InvalidParams, SvcError } from "../protocol/errors.ts";
 import { Opener } from "../base/lazy.ts";
 import type { Text } from "../base/text_slices.ts";
@@ -178,14 +179,6 @@ function isEmpty(params: unknown): boolean {
 
 function explain(error: z.ZodError): string {
   return error.issues
-    .map(({ path, message }) => path.length > 0 ? `${path.join(".")}: ${plain(message)}` : message)
+    .map(({ path, message }) => path.length > 0 ? `${path.join(".")}: ${message}` : message)
     .join("; ");
-}
-
-/** Rewords zod's message like our other errors. */
-function plain(message: string): string {
-  const [, expected, received] = message.match(/^Invalid input: (expected .+), (received .+)$/) ??
-    [];
-  if (expected === undefined) return message;
-  return received === "received undefined" ? "is required" : `${expected}, ${received}`;
 }

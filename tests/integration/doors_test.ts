@@ -1,5 +1,5 @@
 /** What no door may do, as tables: each rule is the verb's, and is tried over every door. */
-import { assertEquals, assertMatch } from "@std/assert";
+import { assert, assertEquals, assertMatch } from "@std/assert";
 import { RpcClient } from "../../src/client/rpc.ts";
 import { hireVerbs } from "../../src/features/hire/verbs.ts";
 import { VERBS } from "../../src/features/registry.ts";
@@ -227,6 +227,18 @@ Deno.test({
         const { events } = await rpc.call("session.history", { session_id });
         const resolved = events.find(({ type }: Json) => type === "approval.resolved");
         assertEquals(resolved?.data.by, via, name);
+      }
+    });
+    await t.step("refuse parameters without plain words", async () => {
+      const plain = "session.start: budget_usd: must be a number above 0, not text; " +
+        "approval: must be one of auto, workspace, ask, read_only; title: must be text, not 4";
+      for (const { name, call } of house.doors) {
+        const asked = { workdir: "/", title: 4, budget_usd: "x", approval: "no" };
+        const said = await call("session.start", asked);
+        assert(
+          "refused" in said && said.refused.includes(plain),
+          `${name}: ${JSON.stringify(said)}`,
+        );
       }
     });
     await t.step("give a model the token", async () => {

@@ -104,13 +104,16 @@ const REQUESTS: [request: Json, answered: (answer: Json) => void][] = [
     { method: "tools/call", params: { name: "svc.daemon.health", arguments: "{}" } },
     ({ error }) => {
       assertEquals(error.code, -32602);
-      assertStringIncludes(error.message, "tools/call: params.arguments: expected record");
+      assertStringIncludes(
+        error.message,
+        "tools/call: params.arguments: must be an object, not text",
+      );
     },
   ],
   // MemPalace/mempalace#1574, Ataraxy-Labs/sem#182
   [{ method: "tools/call", params: {} }, ({ error }) => {
     assertEquals(error.code, -32602);
-    assertStringIncludes(error.message, "tools/call: params.name: expected string");
+    assertStringIncludes(error.message, "tools/call: params.name: is required");
   }],
   [{ method: "resources/read" }, ({ error }) => assertEquals(error.code, -32602)],
   [{ method: "prompts/get", params: { name: 7 } }, ({ error }) => assertEquals(error.code, -32602)],

@@ -161,7 +161,7 @@ Deno.test({
       await page.keyboard.press("Enter");
       await app.focused("[role=menuitem]");
       const focused = "document.activeElement.textContent";
-      for (let n = 0; n < 6 && await page.evaluate(focused) !== name; n++) {
+      for (let n = 0; n < 9 && await page.evaluate(focused) !== name; n++) {
         await page.keyboard.press("ArrowDown");
       }
       await page.keyboard.press("Enter");
@@ -179,12 +179,31 @@ Deno.test({
     await row.getByText("Pinned").waitFor();
     assertEquals(await row.getByText("New", { exact: true }).count(), 0, "one's own change");
 
-    const file = page.waitForEvent("download");
-    await act("<b>New</b>", "Export");
-    const saved = await file;
-    assertEquals(saved.suggestedFilename(), "b New b.md");
-    const text = Deno.readTextFileSync((await saved.path())!);
-    assert(text.includes("A question.") && text.includes("An answer."), text);
+    const exports = async (word: string, ending: string, begin: string, ask: () => unknown) => {
+      const file = page.waitForEvent("download");
+      await ask();
+      const saved = await file;
+      assertEquals(saved.suggestedFilename(), `b New b.${ending}`);
+      const text = Deno.readTextFileSync((await saved.path())!);
+      assert(text.toLowerCase().startsWith(begin), `${word}: ${text.slice(0, 80)}`);
+      assert(text.includes("A question.") && text.includes("An answer."), text);
+    };
+    const formats = [["Markdown", "md", "# "], ["HTML", "html", "<!doctype"], [
+      "JSON",
+      "json",
+      "{",
+    ]];
+    for (const [word, ending, begin] of formats) {
+      await exports(word, ending, begin, () => act("<b>New</b>", `Export as ${word}`));
+    }
+    await app.go(`/sessions/${it.session_id}`);
+    for (const [word, ending, begin] of formats) {
+      await exports(word, ending, begin, async () => {
+        await page.getByRole("button", { name: "More", exact: true }).click();
+        await page.getByRole("button", { name: `Export as ${word}` }).click();
+      });
+    }
+    await app.go("/");
 
     await act("<b>New</b>", "Archive");
     await page.getByText("No sessions yet").waitFor();

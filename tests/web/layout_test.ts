@@ -286,7 +286,8 @@ Deno.test({
   name: "the figures of a session are shown whole or not at all",
   ignore: no_browser,
   async fn() {
-    await using it = await Scenario.begin([{ text: "done" }], {
+    const ask = { calls: [{ name: "run_command", args: { command: "true" } }] };
+    await using it = await Scenario.begin([{ text: "done" }, ask], {
       start: { approval: "ask", title: "A title" },
     });
     await it.turn("go");
@@ -304,6 +305,14 @@ Deno.test({
         assert(out_of_sight || x + wide <= whole.x + whole.width + 1, `${width}: ${x}, ${wide}`);
         assertEquals(await figure.evaluate((it) => it.scrollWidth - it.clientWidth), 0, `${width}`);
       }
+    }
+    // With a longer state, the directory gives way and the figures stay.
+    await page.setViewportSize({ width: 1200, height: 800 });
+    await it.send("again");
+    await facts.getByText("Needs approval").waitFor();
+    const { y, height } = await boxOf(facts);
+    for (const figure of await facts.locator(".figure").all()) {
+      assert((await boxOf(figure)).y < y + height, "a figure is in sight");
     }
     app.clean("figures");
   },

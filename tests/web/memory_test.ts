@@ -96,6 +96,18 @@ Deno.test({
       await rpc.call("cortex.update", { entry_id: made.entry_id, tags: [`n${n}`] });
     }
     await app.go("/memory");
+    // On a phone, all of a record is in sight.
+    await records.waitFor();
+    const { width, height } = page.viewportSize()!;
+    await page.setViewportSize({ width: 390, height });
+    // deno-lint-ignore no-explicit-any -- the page's element
+    const beyond = await records.evaluate((box: any) =>
+      [box, ...box.querySelectorAll("td")].filter((it) => it.scrollWidth > it.clientWidth + 1)
+        .length
+    );
+    assertEquals(beyond, 0);
+    await app.accessible("the audit trail on a phone");
+    await page.setViewportSize({ width, height });
     await page.getByRole("button", { name: "Older", exact: true }).click();
     const newest = await rpc.call("cortex.audit", { limit: 20 });
     const { records: older } = await rpc.call("cortex.audit", {

@@ -50,6 +50,15 @@ Deno.test({
     await group("Criterion 2").getByLabel("Pattern").fill("(");
     await app.accessibleEverywhere("a mission in a form");
 
+    // What moves a task is in its head, not in a row of its own.
+    const move = button("Move task 2 up");
+    const [legend, tool, name] = await Promise.all(
+      [group("Task 2").locator("legend"), move, group("Task 2").getByLabel("Name")]
+        .map(async (it) => (await it.boundingBox())!),
+    );
+    assert(Math.abs(legend.y + legend.height / 2 - tool.y - tool.height / 2) < 6);
+    assert(name.y - tool.y - tool.height < 48, `${name.y}, ${tool.y}`);
+
     // What is refused is said at its field.
     await button("Start mission").click();
     const pattern = group("Criterion 2").getByLabel("Pattern");

@@ -79,6 +79,14 @@ Deno.test({
     const graph = page.getByRole("group", { name: "Task graph" });
     await graph.getByRole("link", { name: /^join Running after left, right$/ }).waitFor();
     assertEquals(await graph.getByRole("link").count(), 6 + 2);
+    // On a phone it is a list, which says what comes before each task.
+    const { width, height } = page.viewportSize()!;
+    await page.setViewportSize({ width: 390, height });
+    // deno-lint-ignore no-explicit-any -- the page's element
+    assertEquals(await graph.evaluate((it: any) => it.scrollWidth - it.clientWidth), 0);
+    const after = (await graph.getByText("after left, right").boundingBox())!;
+    assert(after.width > 60 && after.x >= 0 && after.x + after.width <= 390, JSON.stringify(after));
+    await page.setViewportSize({ width, height });
     // By keyboard to what tells more of a task.
     await graph.getByRole("link", { name: /^right/ }).focus();
     await page.keyboard.press("Enter");

@@ -38,6 +38,15 @@ Deno.test({
       "New session",
     );
     await app.accessibleEverywhere("the palette");
+    // Forced colours take the ground of what is chosen: it has a line.
+    await page.emulateMedia({ forcedColors: "active" });
+    const lined = (selected: boolean) =>
+      page.getByRole("dialog").getByRole("option", { selected }).first().evaluate(
+        // deno-lint-ignore no-explicit-any -- the page's globals
+        (it) => (globalThis as any).getComputedStyle(it).outlineStyle,
+      );
+    assertEquals([await lined(true), await lined(false)], ["solid", "none"]);
+    await page.emulateMedia({ forcedColors: "none" });
     await page.keyboard.press("Escape");
 
     await run("rewind", /^Rewind the last turn/);

@@ -1,7 +1,7 @@
 /** How a question looks: what will be done, what that may do, and buttons that stay in sight. */
 import { assert, assertEquals } from "@std/assert";
 import { join } from "@std/path";
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import { AskedPage } from "../support/asked_page.ts";
 import type { Scripted } from "../support/model_servers.ts";
 import { Scenario, until } from "../support/scripted.ts";
@@ -361,5 +361,38 @@ Deno.test({
     }
     await app.accessible("a difference with numbers");
     app.clean("a difference with numbers");
+  },
+});
+
+Deno.test({
+  name:
+    "what may be allowed for good is whole beside the buttons, and waiting does not count as work",
+  ignore: no_browser,
+  async fn() {
+    const args = { command: "npm install", network: true, reason: "to build" };
+    await using asked = await AskedPage.begin(shared, [{ name: "run_command", args }]);
+    const { page, app } = asked;
+    await page.setViewportSize({ width: 1024, height: 768 });
+    const rule = page.locator(".approval-rule", { hasText: "with network access" });
+    assertEquals(await rule.evaluate((it) => it.scrollHeight - it.clientHeight), 0);
+
+    await page.clock.fastForward(600_000);
+    const line = page.locator(".working-line");
+    await line.getByText("Waiting for you").waitFor();
+    assert(!/min|h /.test(await line.innerText()), await line.innerText());
+    await page.reload();
+    await line.getByText("Waiting for you").waitFor();
+    assert(!/min|h /.test(await line.innerText()), await line.innerText());
+
+    // The menu at the window's edge ends where its button does.
+    const more = page.getByRole("button", { name: "More", exact: true });
+    await more.click();
+    const end = async (it: Locator) => {
+      const { x, width } = (await it.boundingBox())!;
+      return Math.round(x + width);
+    };
+    const menu = page.locator(".popover:popover-open");
+    await until(async () => await end(menu) === await end(more), "the menu in its place");
+    app.clean("a question that waits");
   },
 });

@@ -204,7 +204,14 @@ Deno.test({
     await page.getByRole("button", { name: "Always…", exact: true }).click();
     await page.getByLabel("exactly this command, this directory").check();
     await page.getByRole("button", { name: "Allow always", exact: true }).click();
-    await page.getByRole("button", { name: "Lanes", exact: true }).click();
+    // The lanes take the place of another panel.
+    const lanes = page.getByRole("button", { name: "Lanes", exact: true });
+    await app.openPanel("Files");
+    await page.getByRole("heading", { name: "Files", exact: true }).waitFor();
+    await lanes.click();
+    await page.getByRole("heading", { name: "Lanes", exact: true }).waitFor();
+    assertEquals(await lanes.getAttribute("aria-expanded"), "true");
+    assertEquals(await page.locator(".side-box").count(), 0);
     const { rules: [rule] } = await it.client.rpc.call("permissions.list");
     assertEquals([rule.scope, rule.directory], ["directory", it.workdir]);
     await page.getByRole("button", { name: /^Pin lane/ }).click();

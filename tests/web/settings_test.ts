@@ -77,7 +77,7 @@ Deno.test({
     await page.getByLabel("Keep in full for").fill("0");
     await page.getByLabel("Default model").fill("nonsense");
     await page.getByRole("button", { name: "Save 2 changes" }).click();
-    await page.getByText("Too small").waitFor();
+    await page.getByText("must be a number above 0, not 0").waitFor();
     await app.holds(
       "document.activeElement.getAttribute('aria-invalid') === 'true'",
       "the focus at what is wrong",

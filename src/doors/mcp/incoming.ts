@@ -60,8 +60,7 @@ export function readMessage(value: unknown): Incoming {
   const checked = schema?.safeParse(message);
   if (checked === undefined || checked.success) return { message: parsed.data };
   const [{ path, message: problem }] = checked.error.issues;
-  const expected = problem.replace(/^Invalid input: /, "");
-  return refused(message, INVALID_PARAMS, `${method}: ${path.join(".")}: ${expected}`);
+  return refused(message, INVALID_PARAMS, `${method}: ${path.join(".")}: ${problem}`);
 }
 
 /** Refuses a message, with its id if usable. */

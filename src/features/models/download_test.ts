@@ -124,7 +124,7 @@ Deno.test({
         [() => new Response(null, { status: 302, headers: { location: "/" } }), "new address"],
         [() => new Response("<html>"), "JSON"],
         [() => Response.json({ unheard: API.unheard }), "no model of a known provider"],
-        [() => Response.json([]), "expected record"],
+        [() => Response.json([]), "must be an object, not a list"],
         [huge, "more than 33554432 bytes"],
       ];
       for (const [n, [make, problem]] of bad.entries()) {

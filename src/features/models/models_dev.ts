@@ -1,5 +1,6 @@
 /** The format of models.dev's `api.json`. */
 import * as z from "zod";
+import "../../protocol/issue_text.ts";
 import type { CatalogueData, ModelFacts } from "../../models/catalogue.ts";
 import {
   catalogueSchema,

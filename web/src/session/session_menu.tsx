@@ -6,6 +6,7 @@ import { ConfirmDialog } from "../ui/dialog.tsx";
 import type { IconName } from "../ui/icon.tsx";
 import { Path } from "../ui/path.tsx";
 import { Popover } from "../ui/popover.tsx";
+import { exportItems } from "../sessions/export.ts";
 import { useLoaded } from "../ui/use_loaded.ts";
 import type { Seed } from "../missions/spec_form.ts";
 import { Figures } from "./facts.tsx";
@@ -20,7 +21,8 @@ interface SessionMenuProps {
 }
 
 export function SessionMenu({ store, panels }: SessionMenuProps) {
-  const { client, router, sessions } = useApp();
+  const app = useApp();
+  const { client, router, sessions } = app;
   const asked = useSignal<"settings" | "kill" | undefined>(undefined);
   const { state, title, workdir } = store.state;
   const session_id = store.id;
@@ -59,6 +61,9 @@ export function SessionMenu({ store, panels }: SessionMenuProps) {
               >
                 Make a mission of this
               </Button>
+              {exportItems(app, session_id, title).map(({ label, icon, run }) => (
+                <Button key={label} tone="quiet" icon={icon} onClick={item(run)}>{label}</Button>
+              ))}
               {state === "running" && (
                 <Button
                   tone="quiet"

@@ -26,8 +26,10 @@ function unread(id: string) {
   return {
     state: emptyState(id),
     conversation: new ViewList(),
-    /** When the running turn began, as far as the journal has it. */
-    turn_at: undefined as string | undefined,
+    /** When the running turn began, later by what it waited for since; as far as it is known. */
+    turn_at: NaN,
+    /** Since when it waits for a person or an account. */
+    waits_from: undefined as number | undefined,
   };
 }
 
@@ -112,10 +114,11 @@ export class SessionStore {
     this.#toggled.value = new Map(open ? [] : items.map(({ key }) => [key, false]));
   }
 
-  /** When the running turn began. */
-  get turn_at(): string | undefined {
+  /** How long the running turn has worked, without its waits; NaN when it is not known. */
+  workedMs(now: number): number {
     this.#version.value;
-    return this.#read.turn_at;
+    const { turn_at, waits_from = now } = this.#read;
+    return waits_from - turn_at;
   }
 
   /** Has the composer take a message to change and send again, above what is being written. */
@@ -196,8 +199,18 @@ export class SessionStore {
   }
 
   #apply(event: SessionEvent, read = this.#read): Change[] {
-    if (event.type === "turn.started") read.turn_at = event.at;
-    applyToState(read.state, event);
+    const { state } = read;
+    applyToState(state, event);
+    const at = Date.parse(event.at);
+    if (event.type === "turn.started") {
+      read.turn_at = at;
+      read.waits_from = undefined;
+    }
+    if (state.pending_approvals.length > 0 || state.turn?.parked) read.waits_from ??= at;
+    else if (read.waits_from !== undefined) {
+      read.turn_at += at - read.waits_from;
+      read.waits_from = undefined;
+    }
     return read.conversation.apply(event);
   }
 

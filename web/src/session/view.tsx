@@ -76,7 +76,11 @@ export default function SessionView({ params: { id } }: { params: RouteParams })
     if (!hasConversation()) side.value = undefined;
     search.show();
   };
-  const toggleLanes = () => lanes.value = !lanes.value;
+  const with_lanes = lanes.value && !side.value;
+  const toggleLanes = () => {
+    lanes.value = !with_lanes;
+    side.value = undefined;
+  };
   return (
     <Page
       title={shownTitle(store.state) || "Session"}
@@ -94,7 +98,7 @@ export default function SessionView({ params: { id } }: { params: RouteParams })
           <SideButtons side={side} />
           <Button
             icon="lanes"
-            aria-expanded={lanes.value}
+            aria-expanded={with_lanes}
             onClick={toggleLanes}
           >
             Lanes
@@ -115,7 +119,7 @@ export default function SessionView({ params: { id } }: { params: RouteParams })
         ref={body}
         class={[
           "session-body",
-          lanes.value && "with-lanes",
+          with_lanes && "with-lanes",
           side.value && "with-side",
           side.value && whole.value && "whole",
         ].filter(Boolean).join(" ")}
@@ -129,7 +133,7 @@ export default function SessionView({ params: { id } }: { params: RouteParams })
           <Approvals store={store} late={late} onNone={() => input.current?.focus()} />
           <Composer store={store} input={input} onSent={() => sent.value++} />
         </div>
-        {lanes.value && <LanesPanel store={store} />}
+        {with_lanes && <LanesPanel store={store} />}
         {side.value && <SidePanel side={side} store={store} whole={whole} />}
       </div>
     </Page>

@@ -17,9 +17,7 @@ export function WorkingLine({ store, armed }: { store: SessionStore; armed: bool
     return () => clearInterval(timer);
   }, [running]);
   if (!running) return <p class="working-line" />;
-  const elapsed_s = store.turn_at === undefined
-    ? 0
-    : Math.max(0, Math.floor((now.value - Date.parse(store.turn_at)) / 1_000));
+  const elapsed_s = Math.floor(store.workedMs(now.value) / 1_000);
   const tokens = turn.usage.tokens_in + turn.usage.tokens_out;
   return (
     <p class="working-line">

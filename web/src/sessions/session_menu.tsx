@@ -5,7 +5,7 @@ import type { Params } from "../rpc/api.ts";
 import { Menu, type MenuItem } from "../ui/menu.tsx";
 import { ConfirmDialog, Dialog, FormFoot } from "../ui/dialog.tsx";
 import { useSubmit } from "../ui/use_submit.ts";
-import { exportAs } from "./export.ts";
+import { exportItems } from "./export.ts";
 import type { SessionItem } from "./list.ts";
 import { TitleField } from "./title_field.tsx";
 
@@ -31,13 +31,7 @@ export function SessionMenu({ item }: { item: SessionItem }) {
         } as const,
       ]
       : []),
-    ...(state === "unreadable" ? [] : [
-      {
-        label: "Export",
-        icon: "down",
-        run: () => exportAs(app, session_id, `${titleName(title) || session_id}.md`),
-      } as const,
-    ]),
+    ...(state === "unreadable" ? [] : exportItems(app, session_id, title)),
     { label: "Delete…", icon: "trash", danger: true, run: () => deleting.value = true },
   ];
   return (
@@ -90,9 +84,4 @@ function Rename({ item, onClose }: { item: SessionItem; onClose(): void }) {
       </form>
     </Dialog>
   );
-}
-
-/** A name for a file. */
-function titleName(title: string): string {
-  return title.replaceAll(/[^\p{L}\p{N} ._-]+/gu, " ").trim().slice(0, 80);
 }

@@ -7,7 +7,7 @@ const GAP = 4;
 const EDGE = 8;
 
 interface PopoverOptions {
-  /** At which side of the button it begins. */
+  /** At which side of the button it begins; without room at its start, at its end. */
   align: "start" | "end";
   onOpen(): void;
   onClose(): void;
@@ -29,7 +29,8 @@ export function usePopover(
       if (button === null) return;
       const { left, right, top, bottom } = button.getBoundingClientRect();
       const { offsetWidth, offsetHeight } = element;
-      const wanted = align === "start" ? left : right - offsetWidth;
+      const at_start = align === "start" && left + offsetWidth <= innerWidth - EDGE;
+      const wanted = at_start ? left : right - offsetWidth;
       const below = innerHeight - bottom - GAP - EDGE;
       const fits = offsetHeight <= below || below >= top - GAP - EDGE;
       element.style.left = `${Math.max(EDGE, Math.min(wanted, innerWidth - offsetWidth - EDGE))}px`;

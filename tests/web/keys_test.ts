@@ -259,7 +259,13 @@ Deno.test({
     await box.focus();
     await page.keyboard.press("ArrowUp");
     assertEquals(await box.inputValue(), "the first");
+    // Within it, the arrows move the cursor.
+    await page.keyboard.press("ArrowLeft");
     await page.keyboard.press("ArrowDown");
+    assertEquals(await box.inputValue(), "the first");
+    await page.keyboard.press("End");
+    await page.keyboard.press("ArrowDown");
+    assertEquals(await box.inputValue(), "");
     await page.keyboard.type("a");
     await page.keyboard.press("Shift+Enter");
     assertEquals(await box.inputValue(), "a\n");
@@ -287,5 +293,47 @@ Deno.test({
     // What was queued is in the box again.
     assertEquals(await box.inputValue(), "later");
     app.clean("the other keys");
+  },
+});
+
+Deno.test({
+  name: "keys work on keyboards without Latin letters, and no key is one, too",
+  ignore: no_browser,
+  async fn() {
+    const start = { approval: "ask" } as const;
+    await using it = await Scenario.begin([{ calls: [run("echo one")] }, { text: "Done." }], {
+      start,
+    });
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const { page } = app;
+    const press = (key: string | undefined, code: string, modifiers = {}) =>
+      page.evaluate(
+        `document.activeElement.dispatchEvent(new KeyboardEvent("keydown", ${
+          JSON.stringify({ key, code, bubbles: true, cancelable: true, ...modifiers })
+        }))`,
+      );
+    await page.getByLabel("Message", { exact: true }).focus();
+    const palette = page.getByRole("dialog", { name: "Search or run" });
+    // A browser that fills in a form tells of a key without a name.
+    await press(undefined, "", { ctrlKey: true });
+    await press("л", "KeyK", { ctrlKey: true });
+    await palette.waitFor();
+    await page.keyboard.press("Escape");
+    await palette.waitFor({ state: "detached" });
+    await press("а", "KeyF", { ctrlKey: true });
+    await app.focused("search input");
+    await page.keyboard.press("Escape");
+    await it.client.rpc.call("session.send", { session_id: it.session_id, text: "go" });
+    const allow = page.getByRole("button", { name: "Allow", exact: true });
+    await allow.waitFor();
+    await page.getByRole("heading", { level: 1 }).focus();
+    await until(() => allow.isEnabled(), "the question to be armed");
+    // Another layout has another letter there.
+    await press("u", "KeyY");
+    assertEquals(await allow.count(), 1);
+    await press("н", "KeyY");
+    await page.getByRole("log").getByText("Done.").waitFor();
+    app.clean("without Latin letters");
   },
 });

@@ -14,7 +14,7 @@ import { useGroups } from "./sessions/use_groups.ts";
 import { ThemeChoice } from "./theme_choice.tsx";
 import { Button } from "./ui/button.tsx";
 import { Icon } from "./ui/icon.tsx";
-import { isTyped, MODIFIER } from "./ui/keys.ts";
+import { isTyped, keyOf, MODIFIER } from "./ui/keys.ts";
 import { useLoaded } from "./ui/use_loaded.ts";
 import { View } from "./view.tsx";
 
@@ -28,7 +28,7 @@ export function Shell() {
   useEffect(keepFocus, []);
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
-      const key = event.key.toLowerCase();
+      const key = keyOf(event).toLowerCase();
       const command = event.metaKey || event.ctrlKey;
       const step = command && key === "k"
         ? "search"

@@ -7,6 +7,7 @@ import { Coloured } from "../highlight/code.tsx";
 import { pageHighlighter } from "../highlight/highlighter.ts";
 import { isSend } from "../session/send_key.tsx";
 import { Button } from "../ui/button.tsx";
+import { keyOf } from "../ui/keys.ts";
 import { Icon } from "../ui/icon.tsx";
 import { useId } from "../ui/use_id.ts";
 import { useVirtualizer } from "../ui/use_virtualizer.ts";
@@ -108,8 +109,9 @@ export function ChangeList(props: ChangeListProps) {
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.target !== scroller.current || event.ctrlKey || event.metaKey || event.altKey) return;
     const row = rows[at];
+    const key = keyOf(event);
     const page = Math.max(1, Math.floor((virtualizer.scrollRect?.height ?? 400) / LINE_PX) - 2);
-    const step = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page }[event.key];
+    const step = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page }[key];
     if (step !== undefined) {
       const next = at < 0 ? 0 : at + step;
       if (event.shiftKey && row !== undefined && Math.abs(step) === 1) {
@@ -118,21 +120,21 @@ export function ChangeList(props: ChangeListProps) {
         if (other !== undefined) choose(other, writing.peek()?.side, true);
       } else if (writing.peek()?.open === false) writing.value = undefined;
       activate(next);
-    } else if (event.key === "Home") activate(0);
-    else if (event.key === "End") activate(rows.length - 1);
-    else if (event.key === "n" || event.key === "p") {
+    } else if (key === "Home") activate(0);
+    else if (key === "End") activate(rows.length - 1);
+    else if (key === "n" || key === "p") {
       const heads = rows.flatMap(({ kind }, n) => kind === "file" ? [n] : []);
-      const to = event.key === "n" ? heads.find((n) => n > at) : heads.findLast((n) => n < at);
+      const to = key === "n" ? heads.find((n) => n > at) : heads.findLast((n) => n < at);
       if (to !== undefined) activate(to, true);
     } else if (row === undefined) return;
-    else if (row.kind === "file" && ["ArrowLeft", "ArrowRight", "Enter", " "].includes(event.key)) {
+    else if (row.kind === "file" && ["ArrowLeft", "ArrowRight", "Enter", " "].includes(key)) {
       const open = row.file.is_open;
-      row.file.toggle(event.key === "ArrowRight" || event.key !== "ArrowLeft" && !open);
-    } else if (row.kind === "lines" && row.lines.fold && ["Enter", " "].includes(event.key)) {
+      row.file.toggle(key === "ArrowRight" || key !== "ArrowLeft" && !open);
+    } else if (row.kind === "lines" && row.lines.fold && ["Enter", " "].includes(key)) {
       row.file.expand(row.lines.fold, "more");
-    } else if (row.kind === "lines" && ["Enter", "c"].includes(event.key)) {
+    } else if (row.kind === "lines" && ["Enter", "c"].includes(key)) {
       write(row, writing.peek()?.side);
-    } else if (event.key === "Escape" && writing.peek() !== undefined) {
+    } else if (key === "Escape" && writing.peek() !== undefined) {
       turn();
       event.stopPropagation();
     } else return;

@@ -100,6 +100,12 @@ export function Composer({ store, input, onSent }: ComposerProps) {
     back.current = to;
     write(to === 0 ? "" : sent[sent.length - to]);
   };
+  /** Whether an arrow goes on to the next message that was sent: within a text it moves the cursor. */
+  const recalls = () => {
+    const { selectionStart, selectionEnd, value } = input.current!;
+    return back.current > 0 && selectionStart === selectionEnd &&
+      (selectionEnd === 0 || selectionEnd === value.length);
+  };
   const onKeyDown = (event: KeyboardEvent) => {
     if (isSend(event, enter_sends.value)) {
       event.preventDefault();
@@ -107,10 +113,10 @@ export function Composer({ store, input, onSent }: ComposerProps) {
     } else if (isQueue(event)) {
       event.preventDefault();
       send("queue");
-    } else if (event.key === "ArrowUp" && (text.value === "" || back.current > 0)) {
+    } else if (event.key === "ArrowUp" && (text.value === "" || recalls())) {
       event.preventDefault();
       recall(1);
-    } else if (event.key === "ArrowDown" && back.current > 0) {
+    } else if (event.key === "ArrowDown" && recalls()) {
       event.preventDefault();
       recall(-1);
     }

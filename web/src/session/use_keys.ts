@@ -1,7 +1,7 @@
 /** Keys that press buttons of a question. */
 import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { isTyped } from "../ui/keys.ts";
+import { isTyped, keyOf } from "../ui/keys.ts";
 
 /**
  * Has each key press the button that names it as its shortcut, as far as that can be pressed.
@@ -14,7 +14,8 @@ export function useKeys(active: boolean): RefObject<HTMLDivElement> {
   useEffect(() => {
     if (!active) return;
     const onKey = (event: KeyboardEvent) => {
-      const { key, repeat, ctrlKey, metaKey, altKey } = event;
+      const { repeat, ctrlKey, metaKey, altKey } = event;
+      const key = keyOf(event);
       if (repeat || ctrlKey || metaKey || altKey || !/^[a-z0-9]$/i.test(key)) return;
       if (isTyped(event) || document.querySelector("dialog[open]")) return;
       const button = group.current?.querySelector<HTMLElement>(

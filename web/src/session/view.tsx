@@ -5,7 +5,7 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import { useApp } from "../app.ts";
 import type { RouteParams } from "../router.ts";
 import { Button } from "../ui/button.tsx";
-import { isLetter } from "../ui/keys.ts";
+import { isLetter, keyOf } from "../ui/keys.ts";
 import { Page } from "../ui/page.tsx";
 import { Failed, Loading } from "../ui/states.tsx";
 import { Late } from "./approval_parts.tsx";
@@ -42,7 +42,7 @@ export default function SessionView({ params: { id } }: { params: RouteParams })
     body.current?.firstElementChild?.checkVisibility({ visibilityProperty: true });
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
-      const finds = event.key.toLowerCase() === "f" && (event.metaKey || event.ctrlKey);
+      const finds = keyOf(event).toLowerCase() === "f" && (event.metaKey || event.ctrlKey);
       if (!finds && !isLetter(event, "o") || !hasConversation()) return;
       event.preventDefault();
       finds ? search.show() : store.fold();

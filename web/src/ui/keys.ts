@@ -8,13 +8,18 @@ export const MODIFIER = APPLE ? "⌘" : "Ctrl+";
 /** What goes before the letters that a terminal has with Ctrl. */
 export const LETTER = APPLE ? "⌃" : "Alt+";
 
+/** The key that was pressed. Where keys have no Latin letters, the one that they have on others. */
+export function keyOf({ key = "", code = "" }: KeyboardEvent): string {
+  return code.startsWith("Key") && !/^[ -~]/.test(key) ? code[3].toLowerCase() : key;
+}
+
 /**
  * Reports whether a key is one that a terminal has with Ctrl. Browsers leave it to pages on a Mac;
  * elsewhere Ctrl+R reloads and Ctrl+O opens a file, also while somebody writes: there it is Alt.
  */
 export function isLetter(event: KeyboardEvent, letter: string): boolean {
-  const { key, shiftKey, metaKey, ctrlKey, altKey } = event;
-  return key === letter && !shiftKey && !metaKey && ctrlKey === APPLE && altKey !== APPLE;
+  const { shiftKey, metaKey, ctrlKey, altKey } = event;
+  return keyOf(event) === letter && !shiftKey && !metaKey && ctrlKey === APPLE && altKey !== APPLE;
 }
 
 /** Where a letter is typed, or chooses something. */

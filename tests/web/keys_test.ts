@@ -241,6 +241,35 @@ Deno.test({
 });
 
 Deno.test({
+  name: "on a Mac, where Ctrl and a letter are free, they are those of the terminal",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([{ calls: [run("echo one")] }, { text: "Done." }]);
+    await it.turn("begin");
+    await using browser = await shared.profile();
+    await browser.context.addInitScript(
+      "Object.defineProperty(navigator, 'userAgent', { get: () => 'Macintosh' })",
+    );
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const { page } = app;
+    const card = page.locator(".transcript [aria-expanded=true]");
+    await page.getByRole("log").getByText("Done.").waitFor();
+    await page.getByLabel("Message", { exact: true }).focus();
+    await page.keyboard.press("Alt+o");
+    await page.keyboard.press("Control+o");
+    await card.waitFor();
+    await page.locator("[aria-live=polite]", { hasText: "All cards are open" }).waitFor({
+      state: "attached",
+    });
+    await page.keyboard.press("Control+r");
+    await page.getByRole("dialog", { name: "Earlier messages" }).waitFor();
+    await page.keyboard.press("Meta+/");
+    await page.getByRole("dialog", { name: "Keys" }).getByText("⌃R").waitFor();
+    app.clean("keys of a Mac");
+  },
+});
+
+Deno.test({
   name: "the other keys of the list do what it says",
   ignore: no_browser,
   async fn() {

@@ -34,15 +34,15 @@ i\tSay what to do instead
 
 Changes
 ↑ ↓ PageUp PageDown Home End\tMove
-← →\tFold or open a file
+← → Enter Space\tFold, open
 n p\tNext, previous file
 Shift+↑ Shift+↓\tChoose lines
-Enter c\tComment on the lines
+Enter c\tComment on lines
 ${MODIFIER}Enter Esc\tKeep the comment
 
 Files
 ↑ ↓ Home End\tMove; letters go to a name
-← → Enter\tFold, open
+← → Enter Space\tFold, open
 
 New session
 Tab\tGo into a directory of the list`;

@@ -20,7 +20,7 @@ interface SessionMenuProps {
 }
 
 export function SessionMenu({ store, panels }: SessionMenuProps) {
-  const { client, router, sessions } = useApp();
+  const { client, router, sessions, view } = useApp();
   const asked = useSignal<"settings" | "kill" | undefined>(undefined);
   const { state, title, workdir } = store.state;
   const session_id = store.id;
@@ -44,7 +44,7 @@ export function SessionMenu({ store, panels }: SessionMenuProps) {
                   {label}
                 </Button>
               ))}
-              <Button tone="quiet" icon="chevron" onClick={item(() => store.fold())}>
+              <Button tone="quiet" icon="chevron" onClick={item(() => view.fold?.())}>
                 Open or fold all cards
               </Button>
               <Button tone="quiet" icon="settings" onClick={item(() => asked.value = "settings")}>

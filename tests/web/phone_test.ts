@@ -327,7 +327,9 @@ Deno.test({
     const portrait: Screen = [390, 844, { top: 59, bottom: 34 }];
     const landscape: Screen = [844, 390, { left: 59, right: 59, bottom: 21 }];
     for (const at of [portrait, landscape]) {
-      for (const  of of[".sidebar-head a", ".page-head h1", ".composer"]) await clear(...at, part);
+      for (const part of [".sidebar-head a", ".page-head h1", ".composer"]) {
+        await clear(...at, part);
+      }
       await page.keyboard.press("Control+/");
       await clear(...at, "dialog");
       await app.accessible("a phone's edges");

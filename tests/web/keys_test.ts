@@ -25,8 +25,14 @@ Deno.test({
     await page.keyboard.press("Control+/");
     await keys.getByText("Open all cards, or fold them").waitFor();
     await app.accessibleEverywhere("the keys");
+    const key = keys.locator("dt", { hasText: "Alt+O" });
+    const what = keys.getByText("Open all cards, or fold them");
     for (const width of [1440, 1024, 768, 390]) {
       await page.setViewportSize({ width, height: 844 });
+      await keys.getByRole("heading", { name: "Keys" }).waitFor();
+      const [before, after] = [await key.boundingBox(), await what.boundingBox()];
+      // Below each other where there is no room.
+      assertEquals([width, before!.x < after!.x], [width, width > 640]);
       assertEquals(
         await keys.evaluate((it: { scrollWidth: number; clientWidth: number }) =>
           it.scrollWidth - it.clientWidth
@@ -38,7 +44,7 @@ Deno.test({
     // It scrolls by keys.
     await page.keyboard.press("End");
     await keys.getByText("Go into a directory of the list").waitFor();
-    await app.holds("document.querySelector('dialog').scrollTop > 0", "its end");
+    await app.holds("document.querySelector('.keys').scrollTop > 0", "its end");
     await page.keyboard.press("Control+/");
     await gone();
     await app.focused("#message");

@@ -25,8 +25,14 @@ Deno.test({
     await page.keyboard.press("Control+/");
     await keys.getByText("Open all cards, or fold them").waitFor();
     await app.accessibleEverywhere("the keys");
+    const key = keys.locator("dt", { hasText: "Alt+O" });
+    const what = keys.getByText("Open all cards, or fold them");
     for (const width of [1440, 1024, 768, 390]) {
       await page.setViewportSize({ width, height: 844 });
+      await keys.getByRole("heading", { name: "Keys" }).waitFor();
+      const [before, after] = [await key.boundingBox(), await what.boundingBox()];
+      // Below each other where there is no room.
+      assertEquals([width, before!.x < after!.x], [width, width > 640]);
       assertEquals(
         await keys.evaluate((it: { scrollWidth: number; clientWidth: number }) =>
           it.scrollWidth - it.clientWidth
@@ -38,7 +44,7 @@ Deno.test({
     // It scrolls by keys.
     await page.keyboard.press("End");
     await keys.getByText("Go into a directory of the list").waitFor();
-    await app.holds("document.querySelector('dialog').scrollTop > 0", "its end");
+    await app.holds("document.querySelector('.keys').scrollTop > 0", "its end");
     await page.keyboard.press("Control+/");
     await gone();
     await app.focused("#message");
@@ -237,6 +243,35 @@ Deno.test({
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { level: 1, name: "Questions" }).waitFor();
     app.clean("earlier messages");
+  },
+});
+
+Deno.test({
+  name: "on a Mac, where Ctrl and a letter are free, they are those of the terminal",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([{ calls: [run("echo one")] }, { text: "Done." }]);
+    await it.turn("begin");
+    await using browser = await shared.profile();
+    await browser.context.addInitScript(
+      "Object.defineProperty(navigator, 'userAgent', { get: () => 'Macintosh' })",
+    );
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const { page } = app;
+    const card = page.locator(".transcript [aria-expanded=true]");
+    await page.getByRole("log").getByText("Done.").waitFor();
+    await page.getByLabel("Message", { exact: true }).focus();
+    await page.keyboard.press("Alt+o");
+    await page.keyboard.press("Control+o");
+    await card.waitFor();
+    await page.locator("[aria-live=polite]", { hasText: "All cards are open" }).waitFor({
+      state: "attached",
+    });
+    await page.keyboard.press("Control+r");
+    await page.getByRole("dialog", { name: "Earlier messages" }).waitFor();
+    await page.keyboard.press("Meta+/");
+    await page.getByRole("dialog", { name: "Keys" }).getByText("⌃R").waitFor();
+    app.clean("keys of a Mac");
   },
 });
 

@@ -324,10 +324,12 @@ Deno.test({
       const wide = await page.evaluate("document.documentElement.scrollWidth");
       assertEquals([of, wide], [of, width]);
     };
-    const portrait = [390, 844, { top: 59, bottom: 34 }] as const;
-    const landscape = [844, 390, { left: 59, right: 59, bottom: 21 }] as const;
+    const portrait: Screen = [390, 844, { top: 59, bottom: 34 }];
+    const landscape: Screen = [844, 390, { left: 59, right: 59, bottom: 21 }];
     for (const at of [portrait, landscape]) {
-      for (const  of of[".sidebar-head a", ".page-head h1", ".composer"]) await clear(...at, of);
+      for (const part of [".sidebar-head a", ".page-head h1", ".composer"]) {
+        await clear(...at, part);
+      }
       await page.keyboard.press("Control+/");
       await clear(...at, "dialog");
       await app.accessible("a phone's edges");
@@ -354,6 +356,8 @@ interface Insets {
   left?: number;
   right?: number;
 }
+
+type Screen = [width: number, height: number, insets: Insets];
 
 interface Devtools {
   send(method: string, params: unknown): Promise<unknown>;

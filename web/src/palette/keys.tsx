@@ -30,19 +30,19 @@ Question, while you do not type
 y n\tAllow, deny
 a\tChoose what to allow always
 i\tSay what to do instead
-1 – 9\tChoose an option
+1–9\tChoose an option
 
 Changes
 ↑ ↓ PageUp PageDown Home End\tMove
-← →\tFold or open a file
+← → Enter Space\tFold, open
 n p\tNext, previous file
 Shift+↑ Shift+↓\tChoose lines
-Enter c\tComment on the lines
+Enter c\tComment on lines
 ${MODIFIER}Enter Esc\tKeep the comment
 
 Files
 ↑ ↓ Home End\tMove; letters go to a name
-← → Enter\tFold, open
+← → Enter Space\tFold, open
 
 New session
 Tab\tGo into a directory of the list`;
@@ -53,7 +53,7 @@ export function Keys() {
   // Also where it takes the place of a box that had the focus.
   useLayoutEffect(() => box.current!.focus(), []);
   return (
-    <div ref={box} class="keys" tabIndex={-1} data-focus>
+    <div ref={box} class="keys" tabIndex={0} role="group" aria-label="Keys" data-focus>
       {KEYS.split("\n\n").map((group) => {
         const [title, ...rows] = group.split("\n");
         return (

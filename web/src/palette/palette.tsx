@@ -1,5 +1,6 @@
 /** Finds a view, a session or a verb, and goes there or runs it. */
 import { useSignal } from "@preact/signals";
+import type { VNode } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { visibleLine } from "../../../src/base/visible.ts";
 import { FOUND_MAX, searchQuery } from "../../../src/features/chat_commands/earlier.ts";
@@ -54,18 +55,20 @@ export function Palette() {
   const { palette } = useApp();
   const onClose = () => palette.value = undefined;
   const step = palette.value!;
-  const [title, shown] = step === "search"
-    ? ["Search or run", <Begin onClose={onClose} />]
-    : step === "earlier"
-    ? ["Earlier messages", <Earlier onDone={onClose} />]
-    : step === "keys"
-    ? ["Keys", <Keys />]
-    : "verb" in step
-    ? [step.verb.name, <VerbForm verb={step.verb} onBack={() => palette.value = "search"} />]
-    : "files_of" in step
-    ? ["Open file", <Files session_id={step.files_of} onDone={onClose} />]
-    : ["Switch model", <Models session_id={step.models_of} onDone={onClose} />];
-  return <Dialog title={title} onClose={onClose} wide>{shown}</Dialog>;
+  const dialog = (title: string, shown: VNode) => (
+    <Dialog title={title} onClose={onClose} wide>{shown}</Dialog>
+  );
+  if (step === "search") return dialog("Search or run", <Begin onClose={onClose} />);
+  if (step === "earlier") return dialog("Earlier messages", <Earlier onDone={onClose} />);
+  if (step === "keys") return dialog("Keys", <Keys />);
+  if ("verb" in step) {
+    const { verb } = step;
+    const back = () => palette.value = "search";
+    return dialog(verb.name, <VerbForm verb={verb} onBack={back} />);
+  }
+  return "files_of" in step
+    ? dialog("Open file", <Files session_id={step.files_of} onDone={onClose} />)
+    : dialog("Switch model", <Models session_id={step.models_of} onDone={onClose} />);
 }
 
 function Begin({ onClose }: { onClose(): void }) {

@@ -83,7 +83,13 @@ export function MessageBox(props: MessageBoxProps) {
           <pre class="composer-said" role="status" tabIndex={0}>
             {said.value.split("\n").map((line, n) => {
               const [, name = line, what] = TWO_COLUMNS.exec(line) ?? [];
-              return <span key={n}>{name}{what ? <span>{`${what}\n`}</span> : "\n"}</span>;
+              return (
+                <span key={n}>
+                  {name}
+                  {what ? "  " : "\n"}
+                  {what && <span>{`${what}\n`}</span>}
+                </span>
+              );
             })}
           </pre>
           <Button label="Hide answer" icon="close" tone="quiet" onClick={forget} />

@@ -22,7 +22,7 @@ interface SessionMenuProps {
 
 export function SessionMenu({ store, panels }: SessionMenuProps) {
   const app = useApp();
-  const { client, router, sessions } = app;
+  const { client, router, sessions, view } = app;
   const asked = useSignal<"settings" | "kill" | undefined>(undefined);
   const { state, title, workdir } = store.state;
   const session_id = store.id;
@@ -46,7 +46,7 @@ export function SessionMenu({ store, panels }: SessionMenuProps) {
                   {label}
                 </Button>
               ))}
-              <Button tone="quiet" icon="chevron" onClick={item(() => store.fold())}>
+              <Button tone="quiet" icon="chevron" onClick={item(() => view.fold?.())}>
                 Open or fold all cards
               </Button>
               <Button tone="quiet" icon="settings" onClick={item(() => asked.value = "settings")}>

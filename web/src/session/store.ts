@@ -107,11 +107,16 @@ export class SessionStore {
     this.#toggled.value = new Map(this.#toggled.peek()).set(key, open);
   }
 
-  /** Opens all cards, or folds those that there are: one that comes shows by itself what it must. */
-  fold(): void {
+  /**
+   * Opens all cards, or folds those that there are: one that comes shows by itself what it must.
+   *
+   * @returns whether they are open
+   */
+  fold(): boolean {
     const open = this.#all.value = !this.#all.peek();
     const { items } = this.#read.conversation;
     this.#toggled.value = new Map(open ? [] : items.map(({ key }) => [key, false]));
+    return open;
   }
 
   /** How long the running turn has worked, without its waits; NaN when it is not known. */

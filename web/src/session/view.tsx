@@ -23,7 +23,7 @@ import { useSwipe } from "../ui/use_swipe.ts";
 import { SideButtons, type SideName, SidePanel } from "./side.tsx";
 
 export default function SessionView({ params: { id } }: { params: RouteParams }) {
-  const { router, opening, view } = useApp();
+  const { announcer, router, opening, view } = useApp();
   const store = useSessionStore(id);
   const search = useMemo(() => new Search(router.kept("find"), router.kept("seq")), []);
   const lanes = useSignal(false);
@@ -45,9 +45,10 @@ export default function SessionView({ params: { id } }: { params: RouteParams })
       const finds = keyOf(event).toLowerCase() === "f" && (event.metaKey || event.ctrlKey);
       if (!finds && !isLetter(event, "o") || !hasConversation()) return;
       event.preventDefault();
-      finds ? search.show() : store.fold();
+      finds ? search.show() : fold();
     };
-    view.fold = () => store.fold();
+    const fold = () => announcer.say(`All cards are ${store.fold() ? "open" : "folded"}`);
+    view.fold = fold;
     addEventListener("keydown", onKey);
     return () => {
       delete view.fold;

@@ -119,6 +119,8 @@ async function compose(options: RuntimeOptions, where?: DaemonOptions) {
   const restored = hub.restore();
   restored.finally(() => login.begin(core.writable)).catch(() => {});
   await doors?.announce();
+  // For all that a schema refuses from now on.
+  await import("../protocol/issue_text.ts");
   resumeAfter(restored, hub, features, log);
   const opened = cleanup.move();
 

@@ -3,7 +3,6 @@
  * (socket, WebSocket, REST, command line) are derived from the registry of verbs.
  */
 import * as z from "zod";
-import "../protocol/issue_text.ts";
 import { InvalidParams, SvcError } from "../protocol/errors.ts";
 import { Opener } from "../base/lazy.ts";
 import type { Text } from "../base/text_slices.ts";
@@ -158,18 +157,23 @@ export class Dispatcher {
     return await this.start(verb, params, caller, call);
   }
 
-  /** As {@linkcode Dispatcher.run}, but synchronous where the handler is. */
+  /** As {@linkcode Dispatcher.run}, but synchronous where the handler is and the parameters fit. */
   start(verb: Verb, params: unknown, caller: Caller, call: Call): unknown {
     const { handle } = this.#bound.get(verb.name)!;
     if (verb.takes_nothing && isEmpty(params)) return handle({}, caller, call);
     const parsed = verb.input.safeParse(params ?? {});
-    if (!parsed.success) {
-      throw new InvalidParams(`${verb.name}: ${explain(parsed.error)}`, {
-        issues: parsed.error.issues.map(({ path, message }) => ({ path, message })),
-      });
-    }
+    if (!parsed.success) return refuse(verb, params);
     return handle(parsed.data, caller, call);
   }
+}
+
+/** @throws {InvalidParams} what is wrong with parameters, in words that are loaded for it */
+async function refuse({ name, input }: Verb, params: unknown): Promise<never> {
+  await import("../protocol/issue_text.ts");
+  const { error } = input.safeParse(params ?? {});
+  throw new InvalidParams(`${name}: ${explain(error!)}`, {
+    issues: error!.issues.map(({ path, message }) => ({ path, message })),
+  });
 }
 
 function isEmpty(params: unknown): boolean {

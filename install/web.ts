@@ -82,6 +82,22 @@ async function modulesIn(out: string): Promise<string[]> {
   return [...found].filter((path) => !path.startsWith("..") && !isAbsolute(path)).sort();
 }
 
+/** What `marked` makes of itself when it is loaded, and hangs on the function that it exports. */
+const MARKED =
+  /=new (?<made>[\w$]+);(?<kept>function (?<name>[\w$]+)\([^)]*\)\{[^{}]*\})\k<name>\.options=.*?\k<name>\.parse=\k<name>;var [^;]*\.parseInline;var [^;]*\.lex;/s;
+
+/**
+ * Takes out what makes the bundler keep all of `marked` that writes HTML: the app only reads with it.
+ *
+ * @throws {Error} when it is not there
+ */
+function withoutMarked(text: string): string {
+  if (!text.includes(".parseInline=")) return text;
+  const found = text.replace(MARKED, "=/*@__PURE__*/new $<made>;$<kept>");
+  if (found === text) throw new Error("marked has changed: look what of it is needed");
+  return found;
+}
+
 /** Makes a module or a script smaller than the bundler does. */
 async function smaller(text: string, module: boolean): Promise<string> {
   const { code } = await minify(text, {
@@ -227,7 +243,8 @@ export async function buildWeb({ if_stale = false } = {}): Promise<void> {
     for await (const { name } of Deno.readDir(join(out, "app"))) {
       if (name.endsWith(".map")) continue;
       // The bundler has put the hash into their names.
-      if (name !== "main.js") modules.set(name, await smaller(await read("app", name), true));
+      if (name === "main.js") continue;
+      modules.set(name, await smaller(withoutMarked(await read("app", name)), true));
     }
     for (const [name, text] of modules) await build.add(`/assets/${name}`, text, true);
     const app = `/assets/${firstOf(modules, await read("app", "main.js"))}`;

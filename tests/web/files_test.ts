@@ -99,3 +99,57 @@ Deno.test({
     app.clean("files");
   },
 });
+
+Deno.test({
+  name: "a preview leads to the files of the directory and shows their images, and nothing else",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([]);
+    const at = (path: string) => join(it.workdir, path);
+    Deno.mkdirSync(at("docs/img"), { recursive: true });
+    const outside = it.place.mkdir("outside");
+    Deno.writeFileSync(join(outside, "secret.png"), tinyPng());
+    Deno.symlinkSync(outside, at("docs/out"));
+    Deno.writeFileSync(at("docs/img/a b.png"), tinyPng());
+    Deno.writeTextFileSync(at("docs/img/text.png"), "no image");
+    Deno.writeTextFileSync(at("README.md"), "# Back [again](docs/guide.md#top)\n");
+    const lines = [
+      "[readme](../README.md)",
+      "![inside](img/a%20b.png)",
+      "![outside](../../outside/secret.png) ![linked](out/secret.png) ![text](img/text.png)",
+      "[out](../../outside/secret.png) [root](/etc/passwd) [here](#top) [js](javascript:alert(1))",
+      "[web](https://example.invalid/) ![far](https://example.invalid/a.png)",
+      "[gone](gone.md)",
+      ...Array.from({ length: 30 }, (_, n) => `![many ${n}](img/a%20b.png)`),
+    ];
+    Deno.writeTextFileSync(at("docs/guide.md"), lines.join("\n\n"));
+    await using browser = await Browser.launch();
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const { page } = app;
+    await app.openPanel("Files");
+    await page.getByRole("searchbox", { name: "Find a file by name" }).fill("guide");
+    await page.getByRole("list", { name: "Files found" }).getByRole("button").first().click();
+    const drawn = page.getByRole("region", { name: "Preview of docs/guide.md" });
+    await drawn.getByRole("img", { name: "inside" }).waitFor();
+    await app.holds("document.querySelectorAll('.file-markdown img').length === 16", "the images");
+    await drawn.getByText("outside linked text", { exact: true }).waitFor();
+    await drawn.getByText("many 29", { exact: true }).waitFor();
+    assertEquals(
+      await drawn.getByRole("link").allInnerTexts(),
+      // More images than are shown are links.
+      ["readme", "web", "far", "gone", ...Array.from({ length: 15 }, (_, n) => `many ${n + 15}`)],
+    );
+    await app.accessible("a preview with links and images");
+    await drawn.getByRole("link", { name: "readme" }).click();
+    const readme = page.getByRole("region", { name: "Preview of README.md" });
+    await readme.waitFor();
+    await app.focused("#file-heading");
+    await readme.getByRole("link", { name: "again" }).focus();
+    await page.keyboard.press("Enter");
+    await drawn.getByRole("link", { name: "gone" }).click();
+    await page.getByRole("heading", { name: "docs/gone.md" }).waitFor();
+    await page.getByRole("button", { name: "Try again" }).waitFor();
+    assertEquals(new URL(page.url()).hash, "");
+    app.clean("links of a preview");
+  },
+});

@@ -186,3 +186,46 @@ Deno.test({
     app.clean("a long selection");
   },
 });
+
+Deno.test({
+  name: "Ctrl+A in a conversation and Ctrl+C copy all of it in its order, and no more of the page",
+  ignore: no_browser,
+  async fn() {
+    const lines = Array.from({ length: 3_000 }, (_, n) => `Paragraph ${n}.`);
+    await using it = await Scenario.begin([{ text: lines.join("\n\n") }, { text: "Last words." }]);
+    await it.turn("say it");
+    await it.turn("and now");
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const { page } = app;
+    const log = page.getByRole("log", { name: "Conversation" });
+    await log.getByText("Last words.").waitFor();
+    const copied = async () => {
+      await page.evaluate(`void (globalThis.copied = new Promise((resolve) =>
+        addEventListener("copy", (event) =>
+          resolve([event.defaultPrevented, event.clipboardData.getData("text/plain")]),
+          { once: true })))`);
+      await page.keyboard.press("Control+c");
+      return await page.evaluate("copied") as [boolean, string];
+    };
+    await log.focus();
+    await page.keyboard.press("Control+a");
+    const [whole, text] = await copied();
+    assertEquals(whole, true);
+    assertEquals(text.split("\n\n").filter((it) => lines.includes(it)), lines);
+    const order = ["say it", "Paragraph 0.", "Paragraph 2999.", "and now", "Last words."];
+    const places = order.map((it) => text.indexOf(it));
+    assertEquals(places.includes(-1), false);
+    assertEquals(places, places.toSorted((a, b) => a - b));
+    // It stays while one reads on, and only near rows are drawn.
+    await page.mouse.move(600, 400);
+    await page.mouse.wheel(0, -5_000);
+    await log.getByText("Last words.").waitFor({ state: "detached" });
+    assertEquals((await copied())[1].length, text.length);
+    assertEquals(await log.locator(".row").count() < 200, true);
+    // Another selection is copied as it is.
+    await log.locator(".row p").first().dblclick();
+    assertEquals((await copied())[0], false);
+    app.clean("all of a conversation");
+  },
+});

@@ -11,11 +11,12 @@ import { useLive } from "../rpc/use_live.ts";
 import type { SessionStore } from "../session/store.ts";
 import { Button } from "../ui/button.tsx";
 import { Icon } from "../ui/icon.tsx";
-import { Markdown } from "../ui/markdown.tsx";
+import { type Inside, Markdown } from "../ui/markdown.tsx";
 import { SearchBox } from "../ui/search_box.tsx";
 import { Failed, Loading } from "../ui/states.tsx";
 import { NARROW, useMedia } from "../ui/use_media.ts";
 import { useVirtualizer } from "../ui/use_virtualizer.ts";
+import { insideOf } from "./inside.ts";
 import { Tree, type TreeRow } from "./tree.ts";
 
 type Preview = Result<"files.read">;
@@ -339,7 +340,14 @@ function FileView({ path, store, onBack }: FileViewProps) {
         ? <Failed message={live.error.value} onRetry={() => live.refresh()} />
         : file === undefined
         ? <Loading lines={8} label="Loading the file" />
-        : <Content path={path} file={file} drawn={is_markdown && !as_text.value} />}
+        : (
+          <Content
+            path={path}
+            file={file}
+            drawn={is_markdown && !as_text.value}
+            session_id={store.id}
+          />
+        )}
     </section>
   );
 }
@@ -349,7 +357,37 @@ const NOTES = {
   too_large: "This file is too large to show.",
 };
 
-function Content({ path, file, drawn }: { path: string; file: Preview; drawn: boolean }) {
+interface ContentProps {
+  path: string;
+  file: Preview;
+  drawn: boolean;
+  session_id: string;
+}
+
+function Content({ path, file, drawn, session_id }: ContentProps) {
+  const { opening } = useApp();
+  const inside = useMemo((): Inside => ({
+    link(href, said) {
+      const to = insideOf(path, href);
+      return to && (
+        <a
+          href={`#${to}`}
+          title={to}
+          onClick={(event) => {
+            event.preventDefault();
+            opening.value = to;
+          }}
+        >
+          {said}
+        </a>
+      );
+    },
+    image(href, alt, n) {
+      const at = insideOf(path, href);
+      if (at === undefined || n >= IMAGES_MAX) return undefined;
+      return <InsideImage path={at} alt={alt} session_id={session_id} />;
+    },
+  }), [path]);
   const { kind, text = "", media_type, data } = file;
   if (kind === "image") {
     return (
@@ -363,9 +401,34 @@ function Content({ path, file, drawn }: { path: string; file: Preview; drawn: bo
   if (!drawn) return <Text path={path} text={text} />;
   return (
     <div class="file-markdown" role="region" aria-label={`Preview of ${path}`} tabIndex={0}>
-      <Markdown text={text} />
+      <Markdown text={text} inside={inside} />
     </div>
   );
+}
+
+/** Images of one text that are asked for; of others, the words are shown. */
+const IMAGES_MAX = 20;
+
+interface InsideImageProps {
+  path: string;
+  alt: string;
+  session_id: string;
+}
+
+/** An image of the directory; its words where there is none. */
+function InsideImage({ path, alt, session_id }: InsideImageProps) {
+  const { client } = useApp();
+  const url = useSignal("");
+  useEffect(() => {
+    let gone = false;
+    client.ask("files.read", { session_id, path }).then(({ kind, media_type, data }) => {
+      if (!gone && kind === "image") url.value = `data:${media_type};base64,${data}`;
+    }, () => {});
+    return () => {
+      gone = true;
+    };
+  }, [path]);
+  return url.value === "" ? <>{alt}</> : <img src={url} alt={alt} title={path} />;
 }
 
 const LINE_PX = 20;

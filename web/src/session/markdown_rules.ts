@@ -1,14 +1,14 @@
 /** Markdown as models write it: GitHub's, with the formulas of TeX. Loaded with the first text. */
 import {
+  getDefaults,
   Lexer,
   type Links,
-  Marked,
   type MarkedOptions,
   type Token,
-  type TokenizerAndRendererExtension,
+  type TokenizerStartFunction,
   type TokensList,
 } from "marked";
-import { MARKDOWN_TOKENIZER } from "../../../src/base/markdown_tokenizer.ts";
+import { MarkdownTokenizer } from "../../../src/base/markdown_tokenizer.ts";
 
 /** A formula in a text. */
 export interface FormulaToken {
@@ -43,9 +43,12 @@ const BLOCK =
 const INLINE =
   /^(?:\$\$((?:[^$\\]|\\.)+)\$\$|\\\(([^]+?)\\\)|\$(?![\s$])((?:[^$\\\n]|\\.)*?[^\s$\\]|[^\s$\\])\$(?![\w$]))/;
 
-const block: TokenizerAndRendererExtension = {
-  name: "formula",
-  level: "block",
+interface FormulaRule {
+  start: TokenizerStartFunction;
+  tokenizer(text: string): FormulaToken | undefined;
+}
+
+const block: FormulaRule = {
   // It is asked for each paragraph.
   start: (text) => /(?:^|\n) {0,3}(?:\$\$[ \t]*\n|\\\[)/.exec(text.slice(0, AHEAD))?.index,
   tokenizer(text) {
@@ -58,9 +61,7 @@ const block: TokenizerAndRendererExtension = {
   },
 };
 
-const inline: TokenizerAndRendererExtension = {
-  name: "formula",
-  level: "inline",
+const inline: FormulaRule = {
   start: (text) => /(?<![\w\\$])\$|\\\(/.exec(text)?.index,
   tokenizer(text) {
     const found = INLINE.exec(text.slice(0, AHEAD));
@@ -74,18 +75,34 @@ function formula(raw: string, tex: string, block: boolean): FormulaToken | undef
   return { type: "formula", raw, tex: tex.trim(), block };
 }
 
-/** A line that a model or a tool ended is one. */
-const MARKDOWN: MarkedOptions = new Marked({
-  gfm: true,
+class Rules extends MarkdownTokenizer {
+  override table(text: string) {
+    return isLargeTable(text) ? undefined : super.table(text);
+  }
+
+  /** A note at the foot of a text is no address. */
+  override def(text: string) {
+    return /^ {0,3}\[\^/.test(text) ? undefined : super.def(text);
+  }
+}
+
+/**
+ * A line that a model or a tool ended is one. Made without the class `Marked`, as that brings all
+ * that writes HTML.
+ */
+const MARKDOWN: MarkedOptions = {
+  ...getDefaults(),
   breaks: true,
-  extensions: [block, inline],
-  tokenizer: {
-    ...MARKDOWN_TOKENIZER,
-    table: (text) => isLargeTable(text) ? undefined : false,
-    // A note at the foot of a text is no address.
-    def: (text) => /^ {0,3}\[\^/.test(text) ? undefined : false,
+  extensions: {
+    block: [block.tokenizer],
+    startBlock: [block.start],
+    inline: [inline.tokenizer],
+    startInline: [inline.start],
+    childTokens: {},
+    renderers: {},
   },
-}).defaults;
+  tokenizer: new Rules(),
+};
 
 function isLargeTable(text: string): boolean {
   const head = TABLE.exec(text);

@@ -53,8 +53,7 @@ export class RowMaker {
   readonly #made = new WeakMap<Item, Made>();
 
   rows(all: readonly Item[]): Row[] {
-    // What waits for a turn of its own is in the list above the box.
-    const items = all.filter((it) => it.kind !== "user" || !it.queued);
+    const items = all.filter(isShown);
     const rows: Row[] = [];
     for (let n = 0; n < items.length;) {
       const reads = readsFrom(items, n);
@@ -87,6 +86,16 @@ export class RowMaker {
   }
 }
 
+/** What waits for a turn of its own is in the list above the box. */
+function isShown(item: Item): boolean {
+  return item.kind !== "user" || !item.queued;
+}
+
+/** All of a conversation in words, in its order. */
+export function textOf(items: readonly Item[]): string {
+  return items.filter(isShown).map((it) => itemText(it).trim()).join("\n\n");
+}
+
 /** The calls from a place on that only read, up to one that does more. */
 function readsFrom(items: readonly Item[], from: number): ToolItem[] {
   const reads: ToolItem[] = [];
@@ -114,7 +123,10 @@ export function estimatedHeight(row: Row): number {
 export function rowText(row: Row): string {
   if (row.kind === "block") return row.block.raw;
   if (row.kind === "reads") return row.items.map(callText).join("\n");
-  const { item } = row;
+  return itemText(row.item);
+}
+
+function itemText(item: Item): string {
   if (item.kind === "note") return noteText(item);
   if (item.kind === "question") return questionText(item);
   return item.kind === "tool" ? callText(item) : item.text;

@@ -1,10 +1,11 @@
 import { useSignal } from "@preact/signals";
 import type { Range as Rows } from "@tanstack/virtual-core";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { useApp } from "../app.ts";
 import { Button } from "../ui/button.tsx";
 import { Empty } from "../ui/states.tsx";
 import { useVirtualizer } from "../ui/use_virtualizer.ts";
-import { estimatedHeight, revisionOf, RowMaker } from "./rows.ts";
+import { estimatedHeight, revisionOf, RowMaker, textOf } from "./rows.ts";
 import { RowView } from "./row_view.tsx";
 import type { SessionStore } from "./store.ts";
 import { GROWN } from "./tool_card.tsx";
@@ -24,8 +25,12 @@ interface TranscriptProps {
   sent: number;
 }
 
+/** Characters of a conversation that are copied at once. */
+const COPIED_MAX = 5_000_000;
+
 /** The conversation; only what is near to be seen is drawn. */
 export function Transcript({ store, search, sent }: TranscriptProps) {
+  const { announcer } = useApp();
   const scroller = useRef<HTMLDivElement>(null);
   const { conversation, version } = store;
   const maker = useMemo(() => new RowMaker(), [conversation]);
@@ -90,6 +95,28 @@ export function Transcript({ store, search, sent }: TranscriptProps) {
   }, [rows, query]);
   useEffect(() => keepMarked(scroller.current!, query), [query]);
 
+  /** Selects all of it; the browser would select the page, as far as it is drawn. */
+  const onKeyDown = (event: KeyboardEvent) => {
+    const { key, target, ctrlKey, metaKey, altKey } = event;
+    if (key.toLowerCase() !== "a" || !(ctrlKey || metaKey) || altKey) return;
+    if ((target as Element).closest("input, textarea")) return;
+    event.preventDefault();
+    getSelection()!.selectAllChildren(scroller.current!);
+    announcer.say("All of the conversation is selected");
+  };
+  /** Copies also what is not drawn, where all is selected. */
+  const onCopy = (event: ClipboardEvent) => {
+    const { anchorNode, focusNode, isCollapsed } = getSelection()!;
+    const box = scroller.current;
+    if (isCollapsed || anchorNode !== box || focusNode !== box) return;
+    event.preventDefault();
+    const text = textOf(conversation.items);
+    event.clipboardData!.setData("text/plain", text.slice(0, COPIED_MAX).toWellFormed());
+    if (text.length > COPIED_MAX) {
+      announcer.alert("The conversation is long: only its first 5 million characters are copied.");
+    } else announcer.say("Copied");
+  };
+
   const onScroll = () => {
     const { scrollTop, scrollHeight, clientHeight } = scroller.current!;
     if (scrollHeight - scrollTop - clientHeight < NEAR_PX) following.value = true;
@@ -117,6 +144,8 @@ export function Transcript({ store, search, sent }: TranscriptProps) {
         aria-label="Conversation"
         tabIndex={0}
         onScroll={onScroll}
+        onKeyDown={onKeyDown}
+        onCopy={onCopy}
       >
         {rows.length === 0 && store.loaded.value && (
           <Empty icon="sessions" title="No messages yet">

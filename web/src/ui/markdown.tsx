@@ -22,27 +22,47 @@ const TEX_MAX = 10_000;
 /** Of one piece; each is a page of its own. */
 const DIAGRAMS_MAX = 20;
 
+/** Draws what stands in a text with an address that is not of the web; undefined for a text. */
+export interface Inside {
+  link(href: string, said: ComponentChildren): ComponentChildren;
+  /** @param n how many images there were before */
+  image(href: string, alt: string, n: number): ComponentChildren;
+}
+
+interface MarkdownProps {
+  text: string;
+  links?: Links;
+  /** Not another one at each drawing. */
+  inside?: Inside;
+}
+
 /** What a model or a tool wrote; what is nested too deep or grows too large is as it was written. */
-export function Markdown({ text, links }: { text: string; links?: Links }) {
+export function Markdown({ text, links, inside }: MarkdownProps) {
   const drawn = useMemo(() => {
     try {
-      return new Drawing().all(new MarkdownLexer(links).lex(text));
+      return new Drawing(inside).all(new MarkdownLexer(links).lex(text));
     } catch (error) {
       // A thousand quotes in each other: the lexer calls itself for each.
       if (error instanceof RangeError) return <p class="md-written">{text}</p>;
       throw error;
     }
-  }, [text, links]);
+  }, [text, links, inside]);
   return <div class="markdown" dir="auto">{drawn}</div>;
 }
 
 class Drawing {
+  readonly #inside: Inside | undefined;
+  #images = 0;
   #parts = 0;
   #depth = 0;
   #formulas = 0;
   #tex = 0;
   #diagrams = 0;
   #in_link = false;
+
+  constructor(inside?: Inside) {
+    this.#inside = inside;
+  }
 
   /** @throws {RangeError} for what is too deep or too large. */
   all(tokens: readonly Token[] = []): ComponentChildren {
@@ -102,14 +122,15 @@ class Drawing {
         this.#in_link = true;
         const said = within();
         this.#in_link = false;
-        return link(token.href, said);
+        return this.#link(token.href, said);
       }
       case "image": {
         const { href, text } = token;
         if (IMAGE.test(href)) return <img src={href} alt={decoded(text)} />;
         const said = decoded(text || href);
-        // There are no links in links.
-        return this.#in_link ? said : link(href, said);
+        return this.#inside?.image(decoded(href), said, this.#images++) ??
+          // There are no links in links.
+          (this.#in_link ? said : this.#link(href, said));
       }
       case "formula":
         return this.#formula(token as FormulaToken);
@@ -121,6 +142,13 @@ class Drawing {
       default:
         return token.tokens === undefined ? decoded(token.text ?? token.raw) : within();
     }
+  }
+
+  /** Shows where it leads, whatever it says. */
+  #link(stated: string, said: ComponentChildren): ComponentChildren {
+    const href = decoded(stated);
+    if (!LINK.test(href)) return this.#inside?.link(href, said) ?? said;
+    return <a href={href} title={href} target="_blank" rel="noopener noreferrer">{said}</a>;
   }
 
   #formula({ raw, tex, block }: FormulaToken): ComponentChildren {
@@ -148,13 +176,6 @@ class Drawing {
       </div>
     );
   }
-}
-
-/** Shows where it leads, whatever it says. */
-function link(stated: string, said: ComponentChildren): ComponentChildren {
-  const href = decoded(stated);
-  if (!LINK.test(href)) return said;
-  return <a href={href} title={href} target="_blank" rel="noopener noreferrer">{said}</a>;
 }
 
 /** A text with its entities as characters. */

@@ -1,8 +1,8 @@
 /** Markdown of answers as rows of the screen. Large; loaded once a terminal shows some. */
-import { Marked, type Token, type Tokens } from "marked";
+import { getDefaults, Lexer, type Token, type Tokens } from "marked";
 import { tokensOf } from "../../base/highlight/grammars.ts";
 import { languageOf, languageOfPath } from "../../base/highlight/languages.ts";
-import { MARKDOWN_TOKENIZER } from "../../base/markdown_tokenizer.ts";
+import { MarkdownTokenizer } from "../../base/markdown_tokenizer.ts";
 import { linesOf, type Token as Coloured, type Tone } from "../../base/highlight/tokens.ts";
 import type { LaidMarkdown } from "./layout.ts";
 import {
@@ -17,7 +17,7 @@ import {
   wrapLine,
 } from "./text.ts";
 
-const marked = new Marked({ gfm: true, breaks: true, tokenizer: MARKDOWN_TOKENIZER });
+const OPTIONS = { ...getDefaults(), breaks: true, tokenizer: new MarkdownTokenizer() };
 
 /** Longer code has no colours. */
 const CODE_MAX = 20_000;
@@ -37,7 +37,7 @@ const BLOCK_MIN = 8;
  * @returns its rows, and how much of them cannot change when the text grows
  */
 export function layMarkdown(text: string, cols: number, begins: boolean): LaidMarkdown {
-  const tokens = marked.lexer(text);
+  const tokens = Lexer.lex(text, OPTIONS);
   const last = tokens.findLastIndex(({ type }) => type !== "space");
   const done = tokens.slice(0, Math.max(last, 0));
   const length = done.reduce((sum, { raw }) => sum + raw.length, 0);

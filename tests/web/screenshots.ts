@@ -1,11 +1,4 @@
-/**
- * Makes pictures of every view of the web app in light and dark, in four sizes, and of what `svc`
- * shows in a terminal:
- *
- *   deno task screenshots [--out <folder>] [--only views|models|states|panels|questions|terminals]
- *
- * They go to dist/screenshots; those that the documentation shows are also kept in docs/screenshots.
- */
+/** Makes pictures of all that people see: {@linkcode USAGE}. */
 import { fromFileUrl, join } from "@std/path";
 import { parseArgs } from "@std/cli/parse-args";
 import { Browser } from "../support/browser.ts";
@@ -306,10 +299,27 @@ const PARTS = {
   terminals: takeTerminals,
 };
 
+const USAGE = `Usage: sh install/dev.sh screenshots [options]
+
+Makes pictures of every view of the web app in light and dark, in four sizes, and of what svc shows
+in a terminal. Those that the documentation shows are written to docs/screenshots, too.
+
+Options:
+  --out FOLDER   Where they go; dist/screenshots by default
+  --only PART    One part alone: ${Object.keys(PARTS).join(", ")}
+  --help         Show this help`;
+
 async function main(): Promise<void> {
-  const { out = join(root, "dist", "screenshots"), only } = parseArgs(Deno.args, {
+  const { out, only, help } = parseArgs(Deno.args, {
     string: ["out", "only"],
+    boolean: ["help"],
+    default: { out: join(root, "dist", "screenshots") },
+    unknown(argument) {
+      console.error(`screenshots: unknown argument ${argument}; --help lists what there is`);
+      Deno.exit(2);
+    },
   });
+  if (help) return console.log(USAGE);
   const parts = Object.entries(PARTS).filter(([name]) => only === undefined || only === name);
   if (parts.length === 0) throw new Error(`--only takes ${Object.keys(PARTS).join(", ")}`);
   const album = new Album(out);

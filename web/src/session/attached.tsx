@@ -42,11 +42,11 @@ const TEXT_MAX = 64 * 1024;
 const KEPT_MAX = 10;
 
 const addressFor = (of: string) => `/files/${of}`;
-const openKept = () => caches.open("svc-files");
+const CACHE = "svc-files";
 
 /** Keeps files until they are sent, also while the page is away, as far as the browser does. */
 export async function keepFiles(of: string, files: readonly AttachedFile[]): Promise<void> {
-  const kept = await openKept();
+  const kept = await caches.open(CACHE);
   const key = addressFor(of);
   if (files.length > 0) await kept.put(key, Response.json(files));
   else await kept.delete(key);
@@ -67,11 +67,14 @@ export function useAttached(of: string, append: (text: string) => void): Attache
   useEffect(() => {
     const channel = others.current = new BroadcastChannel(key);
     channel.onmessage = ({ data }) => files.value = data;
-    openKept().then(async (it) => {
-      const kept: AttachedFile[] = await (await it.match(key))?.json() ?? [];
+    const look = async () => {
+      // Without making the cache where there is none.
+      const response = await caches.match(key, { cacheName: CACHE });
+      const kept: AttachedFile[] = await response?.json() ?? [];
       const ids = files.peek().map(({ id }) => id);
       files.value = [...kept.filter(({ id }) => !ids.includes(id)), ...files.peek()];
-    }).catch(() => {});
+    };
+    look().catch(() => {});
     return () => channel.close();
   }, []);
   const set = (all: readonly AttachedFile[]) => {

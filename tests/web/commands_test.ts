@@ -29,6 +29,7 @@ Deno.test({
     await said.getByText("nothing worth leaving out").waitFor();
     await type("/help");
     await said.getByText("/undo [files|conversation|both] [preview] [keep|force [FILE]]").waitFor();
+    await said.getByText("Ctrl+/").waitFor();
     await app.accessible("commands");
     // Beside each other, or where there is no room below each other; nothing goes sideways.
     const columns = said.locator("span:has(> span)", { hasText: "/cancel" });

@@ -22,6 +22,7 @@ import {
 import { NONE_QUEUED, type Withdrawn } from "../../../src/features/chat_commands/stop_turn.ts";
 import type { Place } from "../../../src/features/chat_commands/suggestions.ts";
 import { runUndo, undoCommand } from "../../../src/features/chat_commands/undo_command.ts";
+import { MODIFIER } from "../ui/keys.ts";
 
 /** Commands that are one verb. */
 const VERBS = {
@@ -209,5 +210,6 @@ async function help(at: Place, call: CallVerb): Promise<string> {
       `  ${`/${name} ${argument_hint}`.trimEnd()}  ${description}`
     ),
     ...problems.map(({ path, message }) => `  not used: ${path}: ${message}`),
+    `  ${MODIFIER}/  the keys`,
   ].join("\n");
 }

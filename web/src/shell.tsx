@@ -6,7 +6,7 @@ import { ConnectionBanner } from "./connection_banner.tsx";
 import { keepFocus } from "./focus.ts";
 import { SCROLLER } from "./router.ts";
 import { ROUTES } from "./routes.tsx";
-import { firstOf, nameOf } from "./sessions/groups.ts";
+import { firstOf, namesOf } from "./sessions/groups.ts";
 import type { SessionItem } from "./sessions/list.ts";
 import { useSeen } from "./sessions/seen.ts";
 import { stateTone } from "./sessions/state_tone.ts";
@@ -175,7 +175,7 @@ function SidebarSessions() {
   const all = (sessions.items.value ?? []).filter((it) => it.state !== "ended");
   const groups = useGroups(all, list);
   const shown = firstOf(groups, SHOWN, OF_GROUP);
-  const directories = groups.map(({ workdir }) => workdir);
+  const names = namesOf(groups.map(({ workdir }) => workdir));
   if (shown.length === 0) return null;
   const link = ({ id, title, ...item }: SessionItem) => {
     const unread = seen.isUnread({ id, title, ...item });
@@ -197,7 +197,7 @@ function SidebarSessions() {
     <nav ref={list} class="recent" aria-label="Recent sessions">
       {shown.map(({ workdir, items }) => (
         <section key={workdir}>
-          <h2 class="clip" dir="auto" title={workdir}>{nameOf(workdir, directories)}</h2>
+          <h2 class="clip" dir="auto" title={workdir}>{names.get(workdir)}</h2>
           <ul>{items.map(link)}</ul>
         </section>
       ))}

@@ -13,7 +13,7 @@ import { Button } from "../ui/button.tsx";
 import { Picker } from "../ui/picker.tsx";
 import { type Approval, APPROVAL_WORDS } from "./approval.ts";
 import { directoriesFor } from "./directories.ts";
-import { nameOf, recentDirectories } from "./groups.ts";
+import { namesOf, recentDirectories } from "./groups.ts";
 import { ModelPicker } from "./model_picker.tsx";
 import { choose, new_session } from "./new_session.ts";
 
@@ -121,7 +121,9 @@ export function NewSession({ info }: { info: Result<"daemon.info"> | undefined }
       >
         <Picker
           label="Directory"
-          text={workdir === undefined ? "Choose a directory" : nameOf(workdir, recent)}
+          text={workdir === undefined
+            ? "Choose a directory"
+            : namesOf([...recent, workdir]).get(workdir)!}
           title={workdir}
           icon="folder"
           placeholder="Type a name, or a path from /"

@@ -64,16 +64,26 @@ export function recentDirectories(items: readonly SessionItem[]): string[] {
   return [...new Set(newest.map(({ workdir }) => workdir))];
 }
 
-/** The last name in a path; with others, as many names as tell it from them. */
-export function nameOf(path: string, others: readonly string[] = []): string {
-  const end = (of: string, length: number) =>
-    of.split(of.startsWith("/") ? "/" : /[/\\]/).filter(Boolean).slice(-length).join("/");
-  let names = end(path, 1);
-  for (let n = 2; others.some((it) => it !== path && end(it, n - 1) === names); n++) {
-    const more = end(path, n);
-    // All of it is in the other one.
-    if (more === names) break;
-    names = more;
-  }
-  return names || path;
+/** The last name in a path. */
+export function nameOf(path: string): string {
+  return endOf(path, 1) || path;
+}
+
+/** What each of some paths is called: by its last name, or by as many as tell it from the others. */
+export function namesOf(paths: readonly string[]): Map<string, string> {
+  const names = new Map<string, string>();
+  const call = (those: readonly string[], length: number) => {
+    for (const [end, same] of Map.groupBy(those, (it) => endOf(it, length))) {
+      for (const path of same) names.set(path, end || path);
+      // One whose whole path is the end of others keeps it.
+      if (same.length > 1) call(same.filter((it) => endOf(it, length + 1) !== end), length + 1);
+    }
+  };
+  call([...new Set(paths)], 1);
+  return names;
+}
+
+/** The last names in a path. */
+function endOf(path: string, length: number): string {
+  return path.split(path.startsWith("/") ? "/" : /[/\\]/).filter(Boolean).slice(-length).join("/");
 }

@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { groupsOf, nameOf, ordered, recentDirectories } from "./groups.ts";
+import { groupsOf, nameOf, namesOf, ordered, recentDirectories } from "./groups.ts";
 import type { SessionItem } from "./list.ts";
 
 function item(id: string, workdir: string, more: Partial<SessionItem> = {}): SessionItem {
@@ -55,7 +55,7 @@ Deno.test("an order that is kept takes new sessions at its end, and leaves out w
 });
 
 Deno.test("the name of a path is its last part, on every system", () => {
-  assertEquals(["/home/me/work", "C:\\work\\svc", "/", "/tmp/"].map((it) => nameOf(it)), [
+  assertEquals(["/home/me/work", "C:\\work\\svc", "/", "/tmp/"].map(nameOf), [
     "work",
     "svc",
     "/",
@@ -71,7 +71,7 @@ Deno.test("directories of one name are told apart by as much of their paths as i
     "/x/one/src/lib",
     "/x/two/src/lib",
   ];
-  assertEquals(paths.map((path) => nameOf(path, paths)), [
+  assertEquals([...namesOf([...paths, ...paths]).values()], [
     "client/app",
     "server/app",
     "app",
@@ -79,7 +79,7 @@ Deno.test("directories of one name are told apart by as much of their paths as i
     "two/src/lib",
   ]);
   const windows = ["C:\\work\\client\\app\\", "C:\\work\\server\\app"];
-  assertEquals(windows.map((path) => nameOf(path, windows)), ["client/app", "server/app"]);
+  assertEquals([...namesOf(windows).values()], ["client/app", "server/app"]);
   // Elsewhere than on Windows a name may have it.
-  assertEquals([nameOf("/a/b\\c"), nameOf("/"), nameOf("/a", ["/a", "/"])], ["b\\c", "/", "a"]);
+  assertEquals([...namesOf(["/a/b\\c", "/", "/a"]).values()], ["b\\c", "/", "a"]);
 });

@@ -18,7 +18,7 @@ import { useSwipe } from "../ui/use_swipe.ts";
 import { choose, new_session } from "./new_session.ts";
 import { useLoaded } from "../ui/use_loaded.ts";
 import { NewSession } from "./composer.tsx";
-import { firstOf, type Group, nameOf } from "./groups.ts";
+import { firstOf, type Group, namesOf } from "./groups.ts";
 import type { SessionItem } from "./list.ts";
 import { SessionMenu } from "./session_menu.tsx";
 import { StateChip } from "./state_chip.tsx";
@@ -115,7 +115,7 @@ function SessionTable({ items }: { items: readonly SessionItem[] }) {
   const shown = useKept("shown", STEP);
   const end = useMore(shown, STEP);
   const groups = firstOf(useGroups(items, list), shown.value);
-  const directories = groups.map(({ workdir }) => workdir);
+  const names = namesOf(groups.map(({ workdir }) => workdir));
   const left = items.length - shown.value;
   // On a phone: the menu of a row is small.
   useSwipe(list, {
@@ -143,7 +143,7 @@ function SessionTable({ items }: { items: readonly SessionItem[] }) {
           <Rows
             key={it.workdir}
             group={it}
-            name={nameOf(it.workdir, directories)}
+            name={names.get(it.workdir)!}
             row={row}
           />
         ))}

@@ -168,6 +168,8 @@ Deno.test({
     });
 
     await t.step("after a crash each view comes back by itself, and shows the same", async () => {
+      // It comes with the answer of the daemon.
+      await opened[0].app.page.getByText("builtin/toolbelt").first().waitFor();
       const before = await Promise.all(opened.map(({ app, visit }) => steadyText(app.page, visit)));
       await it.daemon.kill();
       for (const { app } of opened) {

@@ -29,6 +29,9 @@ export class MarkdownTokenizer extends Tokenizer {
   }
 
   override url(text: string) {
-    return super.url(ADDRESS.exec(text)![0]);
+    const found = super.url(text);
+    if (found === undefined) return undefined;
+    const [address] = ADDRESS.exec(found.raw)!;
+    return address === found.raw ? found : super.url(address);
   }
 }

@@ -84,7 +84,7 @@ const WRONG: [string, string, string?][] = [
   ["[models.x]\nkind = 'openai'\nbase_ur = 'y'", "/daemon.toml:3: unknown key models.x.base_ur"],
   [
     "[http]\nallowed_origins = ['http://a', 3]",
-    "/daemon.toml:2: http.allowed_origins.1: must be text, not 3",
+    "/daemon.toml:2: http.allowed_origins.1: must be text, not a number",
   ],
   ["[tasks]\nengine = 'redis'", "/daemon.toml:2: tasks.engine: "],
   ["[tasks]\nrestate_url = 'ws://h'", "/daemon.toml:2: tasks.restate_url: must be an http://"],

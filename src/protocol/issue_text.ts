@@ -8,6 +8,7 @@ type Raw = z.core.$ZodRawIssue;
 
 const TYPES: Record<string, string> = {
   string: "text",
+  number: "a number",
   boolean: "true or false",
   array: "a list",
   object: "an object",
@@ -34,7 +35,8 @@ function textOf(issue: Raw): string {
   switch (issue.code) {
     case "invalid_type": {
       if (issue.input === undefined) return "is required";
-      return `must be ${typeText(issue.expected, issue)}, not ${kindOf(issue.input)}`;
+      if (issue.expected === "number" || issue.expected === "int") return numberProblem(issue);
+      return `must be ${TYPES[issue.expected] ?? issue.expected}, not ${kindOf(issue.input)}`;
     }
     case "too_small":
       return isNumber(issue.origin) ? numberProblem(issue) : sizeProblem(issue, issue.minimum);
@@ -67,11 +69,6 @@ function isNumber(origin: string): boolean {
   return origin === "number" || origin === "int" || origin === "bigint";
 }
 
-function typeText(expected: string, issue: Raw): string {
-  if (expected === "number" || expected === "int") return numberText(issue);
-  return TYPES[expected] ?? expected;
-}
-
 /** As "a whole number from 1 to 16": all that the number's schema asks for. */
 function numberText(issue: Raw): string {
   const { schema, code } = issue as Raw & { schema?: z.ZodNumber };
@@ -102,7 +99,8 @@ function limitOf(
 }
 
 function numberProblem(issue: Raw): string {
-  return `must be ${numberText(issue)}, not ${kindOf(issue.input)}`;
+  const { input } = issue;
+  return `must be ${numberText(issue)}, not ${typeof input === "number" ? input : kindOf(input)}`;
 }
 
 function sizeProblem(issue: Raw & { origin: string; exact?: boolean }, limit: number | bigint) {
@@ -121,6 +119,7 @@ function sizeProblem(issue: Raw & { origin: string; exact?: boolean }, limit: nu
 
 /** What is wrong with the alternative that was meant, or all that the value may be. */
 function unionProblem(issue: z.core.$ZodRawIssue<z.core.$ZodIssueInvalidUnion>): string {
+  if (issue.input === undefined) return "is required";
   const { options, errors } = issue as { options?: unknown[]; errors?: z.core.$ZodIssue[][] };
   if (options !== undefined && options.length > 0) return `must be ${oneOf(options.map(String))}`;
   const firsts = (errors ?? []).flatMap((it) => it.slice(0, 1));
@@ -141,9 +140,8 @@ function oneOf(values: string[]): string {
   return values.length === 1 ? values[0] : `one of ${values.join(", ")}`;
 }
 
-/** A number or a switch itself; of all else only its kind: it may be long, or secret. */
+/** A switch itself; of all else only its kind: it may be long or, also as a number, secret. */
 function kindOf(value: unknown): string {
-  if (typeof value === "number" || typeof value === "boolean") return String(value);
-  if (value === null) return "null";
+  if (typeof value === "boolean" || value === null) return String(value);
   return TYPES[Array.isArray(value) ? "array" : typeof value] ?? typeof value;
 }

@@ -12,7 +12,7 @@ Deno.test("what a schema refuses is said in plain words", () => {
   for (
     const [schema, value, said] of [
       [z.number(), "x", "must be a number, not text"],
-      [z.string(), 4, "must be text, not 4"],
+      [z.string(), 4711, "must be text, not a number"],
       [z.string(), undefined, "is required"],
       [z.string(), null, "must be text, not null"],
       [z.boolean(), "yes", "must be true or false, not text"],
@@ -51,6 +51,8 @@ Deno.test("what a schema refuses is said in plain words", () => {
         "abc: has a key that must have at most 2 characters",
       ],
       [z.union([z.string(), z.number()]), true, "must be text or a number, not true"],
+      [z.union([z.string(), z.array(z.string())]), 4711, "must be text or a list, not a number"],
+      [z.union([z.string(), z.object({})]), undefined, "is required"],
       [z.union([z.string(), count]), 0, "must be a whole number of at least 1, not 0"],
       [
         z.union([z.string(), z.object({ port: count })]),

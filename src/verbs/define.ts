@@ -128,6 +128,8 @@ class CallContext<S> implements Context<S> {
   }
 }
 
+/** The most problems with parameters that a message names. */
+const NAMED_MAX = 10;
 /** Most characters in the answers to one batch. */
 export const BATCH_ANSWER_MAX = 16 * 1024 * 1024;
 /** Characters that suffice for most large answers. */
@@ -171,9 +173,10 @@ export class Dispatcher {
 async function refuse({ name, input }: Verb, params: unknown): Promise<never> {
   await import("../protocol/issue_text.ts");
   const { error } = input.safeParse(params ?? {});
-  throw new InvalidParams(`${name}: ${explain(error!)}`, {
-    issues: error!.issues.map(({ path, message }) => ({ path, message })),
-  });
+  // Of each place the first: zod also measures a list where a text was asked for.
+  const places = Map.groupBy(error!.issues, ({ path }) => path.join("\0"));
+  const issues = [...places.values()].map(([{ path, message }]) => ({ path, message }));
+  throw new InvalidParams(`${name}: ${explain(issues)}`, { issues });
 }
 
 function isEmpty(params: unknown): boolean {
@@ -181,8 +184,9 @@ function isEmpty(params: unknown): boolean {
   return typeof params === "object" && !Array.isArray(params) && Object.keys(params).length === 0;
 }
 
-function explain(error: z.ZodError): string {
-  return error.issues
-    .map(({ path, message }) => path.length > 0 ? `${path.join(".")}: ${message}` : message)
-    .join("; ");
+function explain(issues: Pick<z.core.$ZodIssue, "path" | "message">[]): string {
+  const named = issues.slice(0, NAMED_MAX)
+    .map(({ path, message }) => path.length > 0 ? `${path.join(".")}: ${message}` : message);
+  const more = issues.length - named.length;
+  return `${named.join("; ")}${more > 0 ? `; and ${more} more` : ""}`;
 }

@@ -231,7 +231,7 @@ Deno.test({
     });
     await t.step("refuse parameters without plain words", async () => {
       const plain = "session.start: budget_usd: must be a number above 0, not text; " +
-        "approval: must be one of auto, workspace, ask, read_only; title: must be text, not 4";
+        "approval: must be one of auto, workspace, ask, read_only; title: must be text, not a number";
       for (const { name, call } of house.doors) {
         const asked = { workdir: "/", title: 4, budget_usd: "x", approval: "no" };
         const said = await call("session.start", asked);

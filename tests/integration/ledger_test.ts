@@ -105,7 +105,7 @@ Deno.test({
     await assertRejects(
       () => call("cost.get_history", { time_zone: "Asia/Nowhere" }),
       Error,
-      "expected a time zone",
+      "must be a time zone",
     );
   },
 });

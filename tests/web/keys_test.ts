@@ -365,10 +365,144 @@ Deno.test({
     await page.getByRole("heading", { level: 1 }).focus();
     await until(() => allow.isEnabled(), "the question to be armed");
     // Another layout has another letter there.
-    await press("u", "KeyY");
-    assertEquals(await allow.count(), 1);
+    await press("u", "KeyN");
+    await press("ñ", "KeyN");
     await press("н", "KeyY");
     await page.getByRole("log").getByText("Done.").waitFor();
+    const { events } = await it.client.rpc.call("session.history", { session_id: it.session_id });
+    const decided = (events as { type: string; data: { decision?: string } }[])
+      .flatMap(({ type, data }) => type === "approval.resolved" ? [data.decision] : []);
+    assertEquals(decided, ["allow"]);
     app.clean("without Latin letters");
+  },
+});
+
+Deno.test({
+  name: "no key takes away what is written into a form, or acts behind a dialog",
+  ignore: no_browser,
+  async fn() {
+    const read = { name: "read_file", args: { path: "a.txt" } };
+    await using it = await Scenario.begin([{ calls: [read, read] }, { text: "One." }]);
+    Deno.writeTextFileSync(`${it.workdir}/a.txt`, "text\n");
+    await it.turn("begin");
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const { page } = app;
+    await page.getByRole("log").getByText("One.").waitFor();
+    await page.getByLabel("Message", { exact: true }).focus();
+    await page.keyboard.press("Control+k");
+    await app.focused("dialog input");
+    await page.keyboard.press("Control+f");
+    await page.keyboard.press("Alt+o");
+    await page.keyboard.type("cortex.remember");
+    await page.getByRole("option", { name: /^cortex\.remember/, selected: true }).waitFor();
+    assertEquals(await page.locator("search, .transcript [aria-expanded=true]").count(), 0);
+    await page.keyboard.press("Enter");
+    const content = page.getByRole("dialog").getByLabel("Content");
+    await content.fill("a long thought");
+    for (const key of ["Control+k", "Control+/"]) {
+      await page.keyboard.press(key);
+      await app.look();
+      assertEquals([key, await content.count()], [key, 1]);
+    }
+    assertEquals(await content.inputValue(), "a long thought");
+    // Held down, a key does once what it does.
+    await page.getByRole("button", { name: "Close" }).click();
+    await app.focused("#message");
+    await page.keyboard.down("Control");
+    for (const _ of [1, 2]) await page.keyboard.down("/");
+    await page.getByRole("dialog", { name: "Keys" }).waitFor();
+    await page.keyboard.up("/");
+    await page.keyboard.press("/");
+    await page.getByRole("dialog", { name: "Keys" }).waitFor({ state: "detached" });
+    app.clean("what is written");
+  },
+});
+
+Deno.test({
+  name: "an earlier message that comes late is not written into the box of another session",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([{ text: "One." }]);
+    await it.turn("the first");
+    await it.client.session({ workdir: it.workdir, title: "Elsewhere" });
+    await using browser = await shared.profile();
+    let give: (() => void) | undefined;
+    await browser.context.routeWebSocket(/\/v1\/ws$/, (page) => {
+      const daemon = page.connectToServer();
+      let held: unknown;
+      page.onMessage((text) => {
+        const { id, method, params } = JSON.parse(String(text));
+        if (method === "session.history" && params.limit === 1) held = id;
+        daemon.send(text);
+      });
+      daemon.onMessage((text) => {
+        if (held === undefined || JSON.parse(String(text)).id !== held) return page.send(text);
+        held = undefined;
+        give = () => page.send(text);
+      });
+    });
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const { page } = app;
+    const box = page.getByLabel("Message", { exact: true });
+    const choose = async () => {
+      await box.focus();
+      await page.keyboard.press("Alt+r");
+      await page.getByRole("option", { name: /the first/ }).click();
+      await until(() => give !== undefined, "the answer");
+    };
+    const answer = () => {
+      give!();
+      give = undefined;
+    };
+    await choose();
+    await page.getByRole("navigation", { name: "Recent sessions" })
+      .getByRole("link", { name: /Elsewhere/ }).click();
+    await page.getByRole("heading", { level: 1, name: "Elsewhere" }).waitFor();
+    await box.fill("for here");
+    answer();
+    // What the page asks now is answered after it.
+    await app.look();
+    assertEquals(await box.inputValue(), "for here");
+    await choose();
+    answer();
+    await until(async () => await box.inputValue() === "the first", "the message");
+    await page.keyboard.press("Control+z");
+    await until(async () => await box.inputValue() === "for here", "what was written");
+    app.clean("a late message");
+  },
+});
+
+Deno.test({
+  name: "an arrow takes no message for one that was sent before that came into the box since",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([
+      { text: "One." },
+      { text: "Two." },
+      { calls: [run("sleep 60")] },
+    ]);
+    await it.turn("the first");
+    await it.turn("the second");
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const { page } = app;
+    const { rpc } = it.client;
+    const { session_id } = it;
+    const box = page.getByLabel("Message", { exact: true });
+    await rpc.call("session.send", { session_id, text: "go" });
+    await page.getByRole("button", { name: "Cancel turn" }).waitFor();
+    await rpc.call("session.send", { session_id, text: "a queued thought", delivery: "queue" });
+    await page.getByRole("button", { name: "Take back" }).waitFor();
+    await box.focus();
+    await page.keyboard.press("ArrowUp");
+    assertEquals(await box.inputValue(), "a queued thought");
+    await page.getByRole("button", { name: "Take back" }).click();
+    const written = "a queued thought\n\na queued thought";
+    await until(async () => await box.inputValue() === written, "the message");
+    await app.focused("#message");
+    await page.keyboard.press("ArrowUp");
+    assertEquals(await box.inputValue(), written);
+    app.clean("arrows");
   },
 });

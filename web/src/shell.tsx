@@ -38,7 +38,10 @@ export function Shell() {
         : key === "?" && !isTyped(event) && "keys";
       if (!step) return;
       event.preventDefault();
-      palette.value = palette.peek() === step ? undefined : step;
+      const open = palette.peek();
+      // What was written into the form of a verb is not lost by a key.
+      if (event.repeat || typeof open === "object" && "verb" in open) return;
+      palette.value = open === step ? undefined : step;
     };
     addEventListener("keydown", onKey);
     return () => removeEventListener("keydown", onKey);

@@ -26,7 +26,7 @@ const bucket = () =>
       "Costs in parts of the journal that retention has compacted are known by quarters of an hour",
     );
 const time_zone = () =>
-  z.string().max(64).refine(isTimeZone, "expected a time zone, such as Asia/Kolkata").optional()
+  z.string().max(64).refine(isTimeZone, "must be a time zone, such as Asia/Kolkata").optional()
     .describe("The time zone of the days and hours, such as Asia/Kolkata; UTC by default");
 const spent = () =>
   turnUsageSchema().extend({

@@ -3,6 +3,7 @@
  * exactly the bytes of the file.
  */
 import * as z from "zod";
+import "../../protocol/issue_text.ts";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
 
 /** The systems with releases, as Deno names them. */

@@ -286,11 +286,13 @@ function Earlier({ onDone }: { onDone(): void }) {
   const here = items.find(({ id }) => router.path.value === `/sessions/${id}`);
   const workdir = (here ?? new_session.value).workdir ?? recentDirectories(items)[0];
   const take = async (session_id: string, seq: number) => {
+    const { fill } = view;
     onDone();
     const about = { session_id, since_seq: seq - 1, limit: 1 };
     const { events: [event] } = await client.ask("session.history", about);
     const { text } = event.data as { text: string };
-    view.fill?.(text);
+    // Whoever has gone to another box meanwhile did not choose it for that one.
+    if (fill === view.fill) fill?.(text);
   };
   const find = async (query: string, again: () => void): Promise<Entry[]> => {
     const asked = { query: searchQuery(query), who: "person", limit: FOUND_MAX } as const;

@@ -93,18 +93,24 @@ export function Composer({ store, input, onSent }: ComposerProps) {
     // Whoever went on to something else meanwhile is left there.
     if (document.activeElement === activeElement) input.current?.focus();
   };
+  const sentBefore = () =>
+    store.conversation.items.flatMap((it) => it.kind === "user" ? [it.text] : []);
   const recall = (by: 1 | -1) => {
-    const sent = store.conversation.items.flatMap((it) => it.kind === "user" ? [it.text] : []);
+    const sent = sentBefore();
     const to = back.current + by;
     if (to < 0 || to > sent.length) return;
     back.current = to;
     write(to === 0 ? "" : sent[sent.length - to]);
   };
-  /** Whether an arrow goes on to the next message that was sent: within a text it moves the cursor. */
+  /**
+   * Whether an arrow goes on to the next message that was sent: within a text it moves the cursor, and
+   * a text that came from elsewhere meanwhile stays.
+   */
   const recalls = () => {
     const { selectionStart, selectionEnd, value } = input.current!;
     return back.current > 0 && selectionStart === selectionEnd &&
-      (selectionEnd === 0 || selectionEnd === value.length);
+      (selectionEnd === 0 || selectionEnd === value.length) &&
+      sentBefore().at(-back.current) === text.peek();
   };
   const onKeyDown = (event: KeyboardEvent) => {
     if (isSend(event, enter_sends.value)) {
@@ -115,6 +121,7 @@ export function Composer({ store, input, onSent }: ComposerProps) {
       send("queue");
     } else if (event.key === "ArrowUp" && (text.value === "" || recalls())) {
       event.preventDefault();
+      if (!recalls()) back.current = 0;
       recall(1);
     } else if (event.key === "ArrowDown" && recalls()) {
       event.preventDefault();

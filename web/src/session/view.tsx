@@ -44,8 +44,10 @@ export default function SessionView({ params: { id } }: { params: RouteParams })
     const onKey = (event: KeyboardEvent) => {
       const finds = keyOf(event).toLowerCase() === "f" && (event.metaKey || event.ctrlKey);
       if (!finds && !isLetter(event, "o") || !hasConversation()) return;
+      if (document.querySelector("dialog[open]")) return;
       event.preventDefault();
-      finds ? search.show() : fold();
+      if (finds) search.show();
+      else if (!event.repeat) fold();
     };
     const fold = () => announcer.say(`All cards are ${store.fold() ? "open" : "folded"}`);
     view.fold = fold;

@@ -10,7 +10,9 @@ export const LETTER = APPLE ? "⌃" : "Alt+";
 
 /** The key that was pressed. Where keys have no Latin letters, the one that they have on others. */
 export function keyOf({ key = "", code = "" }: KeyboardEvent): string {
-  return code.startsWith("Key") && !/^[ -~]/.test(key) ? code[3].toLowerCase() : key;
+  return code.startsWith("Key") && !/^[ -~\p{Script=Latin}]/u.test(key)
+    ? code[3].toLowerCase()
+    : key;
 }
 
 /**

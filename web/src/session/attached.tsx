@@ -41,25 +41,42 @@ const TEXT_MAX = 64 * 1024;
 /** So many messages have files that the browser keeps. */
 const KEPT_MAX = 10;
 
+const CACHE = "svc-files";
 const addressFor = (of: string) => `/files/${of}`;
-const openKept = () => caches.open("svc-files");
+
+/** Does one thing after the other: a large file takes longer than what removes it. */
+async function inOrder<T>(work: (kept: Cache) => Promise<T>): Promise<T> {
+  return await navigator.locks.request(CACHE, async () => await work(await caches.open(CACHE)));
+}
 
 /** Keeps files until they are sent, also while the page is away, as far as the browser does. */
-export async function keepFiles(of: string, files: readonly AttachedFile[]): Promise<void> {
-  const kept = await openKept();
-  const key = addressFor(of);
-  if (files.length > 0) await kept.put(key, Response.json(files));
-  else await kept.delete(key);
-  for (const old of (await kept.keys()).slice(0, -KEPT_MAX)) await kept.delete(old);
+export function keepFiles(of: string, files: readonly AttachedFile[]): Promise<void> {
+  return inOrder(async (kept) => {
+    const key = addressFor(of);
+    if (files.length > 0) await kept.put(key, Response.json(files));
+    else await kept.delete(key);
+    for (const old of (await kept.keys()).slice(0, -KEPT_MAX)) await kept.delete(old);
+  });
+}
+
+/** The files that the browser keeps for a message. */
+export function keptFiles(of: string): Promise<readonly AttachedFile[]> {
+  return inOrder(async (kept) => await (await kept.match(addressFor(of)))?.json() ?? [])
+    .catch(() => []);
 }
 
 /**
  * Keeps the files of a message until it is sent: all pages of this browser have the same.
  *
- * @param of the session, or what else the message is for
+ * @param of the session; for a message that begins one, the tab
  * @param append adds the content of a text file to the message
+ * @param from the tab that has kept the files until now
  */
-export function useAttached(of: string, append: (text: string) => void): AttachedFiles {
+export function useAttached(
+  of: string,
+  append: (text: string) => void,
+  from = of,
+): AttachedFiles {
   const app = useApp();
   const files = useSignal<readonly AttachedFile[]>([]);
   const key = addressFor(of);
@@ -67,17 +84,24 @@ export function useAttached(of: string, append: (text: string) => void): Attache
   useEffect(() => {
     const channel = others.current = new BroadcastChannel(key);
     channel.onmessage = ({ data }) => files.value = data;
-    openKept().then(async (it) => {
-      const kept: AttachedFile[] = await (await it.match(key))?.json() ?? [];
-      const ids = files.peek().map(({ id }) => id);
-      files.value = [...kept.filter(({ id }) => !ids.includes(id)), ...files.peek()];
-    }).catch(() => {});
-    return () => channel.close();
+    keptFiles(from).then((kept) => {
+      const added = files.peek();
+      const all = [...kept.filter(({ id }) => !added.some((it) => it.id === id)), ...added];
+      if (all.length > added.length && (added.length > 0 || from !== of)) set(all);
+      else files.value = all;
+    });
+    return () => {
+      channel.close();
+      others.current = undefined;
+    };
   }, []);
   const set = (all: readonly AttachedFile[]) => {
     files.value = all;
     keepFiles(of, all).catch(() => {});
-    others.current?.postMessage(all);
+    // The view may have gone while a message was on its way, and may have come back.
+    const channel = others.current ?? new BroadcastChannel(key);
+    channel.postMessage(all);
+    if (channel !== others.current) channel.close();
   };
   const add = async (file: File) => {
     const text = isSent(file) ? undefined : await textOf(file);

@@ -87,7 +87,7 @@ export function useAttached(
     keptFiles(from).then((kept) => {
       const added = files.peek();
       const all = [...kept.filter(({ id }) => !added.some((it) => it.id === id)), ...added];
-      if (all.length > added.length && (added.length > 0 || from !== of)) set(all);
+      if (added.length > 0 || from !== of) set(all);
       else files.value = all;
     });
     return () => {

@@ -293,12 +293,19 @@ Deno.test({
     const other = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
     const there = await openChanges(other);
     await there.locator(".change-said", { hasText: "Not finished" }).waitFor();
-    await there.locator(".change-comment-cell", { hasText: "Not finished" })
+    const deleted = there.locator(".change-comment-cell", { hasText: "Not finished" });
+    await deleted.getByRole("button", { name: "Delete the comment" }).click();
+    // What is being written about it here is kept.
+    await other.page.getByRole("button", { name: "Change the comment" }).first().click();
+    await other.page.getByRole("textbox", { name: "Comment on line 1" }).fill("Still here");
+    await unlisted.locator(".change-comment-cell", { hasText: "First" })
       .getByRole("button", { name: "Delete the comment" }).click();
+    await unlisted.locator(".change-said", { hasText: "Still here" }).waitFor();
+    await unlisted.locator(".change-said", { hasText: "First" }).waitFor({ state: "detached" });
     await page.getByRole("button", { name: "Send 2 comments" }).click();
     await page.getByRole("log").getByText("read", { exact: true }).waitFor();
     const sent = JSON.stringify(it.server.requests.at(-1)!.body.messages.at(-1));
-    assertStringIncludes(sent, "a.ts, line 1:\\n```\\none\\n```\\nFirst");
+    assertStringIncludes(sent, "a.ts, line 1:\\n```\\none\\n```\\nStill here");
     assertStringIncludes(sent, "About three");
     assert(!sent.includes("Not finished"), sent);
     await unlisted.waitFor({ state: "detached" });

@@ -1,5 +1,6 @@
 /** What somebody writes is not lost, and what comes of it is seen. */
 import { assertEquals } from "@std/assert";
+import type { WebSocketRoute } from "playwright-core";
 import { tinyPng } from "../support/media.ts";
 import { Scenario, until } from "../support/scripted.ts";
 import { SharedBrowser } from "../support/shared_browser.ts";
@@ -64,8 +65,13 @@ Deno.test({
     await using it = await Scenario.begin([]);
     await using browser = await shared.profile();
     const path = `/sessions/${it.session_id}`;
-    const app = await AppPage.open(browser, it.daemon, path);
+    const app = await AppPage.open(browser, it.daemon);
     const { page } = app;
+    const first = page.getByRole("textbox", { name: "New session" });
+    await first.fill("a task");
+    await giveFile(first, "paste", "task.png", "image/png", tinyPng().toBase64());
+    await page.locator(".attached").getByText("task.png").waitFor();
+    await app.go(path);
     const box = page.getByLabel("Message", { exact: true });
     await box.fill("half a thought");
     await until(async () => (await it.call("draft.get")).text !== "", "the draft in the daemon");
@@ -85,13 +91,90 @@ Deno.test({
     await app.accessibleEverywhere("a session that was deleted elsewhere");
     await page.getByRole("button", { name: "New session with this" }).click();
     await page.locator("#new-session:focus").waitFor();
-    assertEquals(
-      await page.getByRole("textbox", { name: "New session" }).inputValue(),
-      "half a thought",
-    );
-    await page.getByRole("list", { name: "Attached files" }).getByText("one.png").waitFor();
+    // Below what was written there.
+    assertEquals(await first.inputValue(), "a task\n\nhalf a thought");
+    const files = page.getByRole("list", { name: "Attached files" }).locator("li");
+    await files.nth(1).waitFor();
+    assertEquals(await files.allInnerTexts(), ["task.png", "one.png"]);
     await page.getByRole("button", { name: /^Directory: / }).getByText("project").waitFor();
     app.clean("a session that was deleted elsewhere");
+  },
+});
+
+Deno.test({
+  name: "what was written for a session that ends while the page is not connected is kept in sight",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([]);
+    await using browser = await shared.profile();
+    let away = false;
+    const open = new Set<WebSocketRoute>();
+    await browser.context.routeWebSocket(/\/v1\/ws$/, (socket) => {
+      if (away) return void socket.close();
+      open.add(socket);
+      socket.connectToServer();
+    });
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const { page } = app;
+    await page.getByLabel("Message", { exact: true }).fill("half a thought");
+    await until(async () => (await it.call("draft.get")).text !== "", "the draft in the daemon");
+    await app.holds("!localStorage['svc.draft.' + location.pathname.slice(10)]", "only there");
+    away = true;
+    for (const socket of open) await socket.close();
+    await it.call("session.kill");
+    await until(async () => (await it.call("draft.get")).text === "", "the draft's end");
+    away = false;
+    await app.look();
+    await page.getByText("This session has ended.").waitFor();
+    const left = page.getByLabel("Not sent");
+    assertEquals(await left.inputValue(), "half a thought");
+    await page.reload();
+    assertEquals(await left.inputValue(), "half a thought");
+    await page.getByRole("button", { name: "New session with this" }).click();
+    const first = page.locator("#new-session:focus");
+    await first.waitFor();
+    assertEquals(await first.inputValue(), "half a thought");
+    await page.goBack();
+    await page.getByText("This session has ended.").waitFor();
+    assertEquals(await left.count(), 0);
+  },
+});
+
+Deno.test({
+  name:
+    "a message with files that is on its way while one looks elsewhere is sent, and that is all",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([{ text: "Seen." }]);
+    await using browser = await shared.profile();
+    const held = Promise.withResolvers<void>();
+    await browser.context.routeWebSocket(/\/v1\/ws$/, (socket) => {
+      const daemon = socket.connectToServer();
+      socket.onMessage(async (message) => {
+        if (JSON.parse(String(message)).method === "session.send") await held.promise;
+        daemon.send(message);
+      });
+    });
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const { page } = app;
+    const box = page.getByLabel("Message", { exact: true });
+    const files = page.locator(".attached li");
+    await box.fill("look at it");
+    await giveFile(box, "paste", "one.png", "image/png", tinyPng().toBase64());
+    await files.waitFor();
+    await page.getByRole("button", { name: "Send", exact: true }).click();
+    await page.getByRole("navigation").getByRole("link", { name: "Sessions" }).first().click();
+    await page.getByRole("textbox", { name: "New session" }).waitFor();
+    await page.goBack();
+    // It is not sent yet.
+    await files.waitFor();
+    held.resolve();
+    await page.getByRole("log").getByText("Seen.").waitFor();
+    await files.waitFor({ state: "detached" });
+    await until(async () => await box.inputValue() === "", "an empty box");
+    await until(async () => (await it.call("draft.get")).text === "", "no draft");
+    assertEquals((await page.getByRole("alert").allInnerTexts()).join(""), "");
+    app.clean("a message on its way");
   },
 });
 

@@ -140,6 +140,11 @@ Deno.test({
       ["readme", "web", "far", "gone", ...Array.from({ length: 15 }, (_, n) => `many ${n + 15}`)],
     );
     await app.accessible("a preview with links and images");
+    // One that leads nowhere now is no longer shown.
+    lines[1] = "![inside](img/none.png)";
+    Deno.writeTextFileSync(at("docs/guide.md"), lines.join("\n\n"));
+    await app.look();
+    await drawn.getByText("inside", { exact: true }).waitFor();
     await drawn.getByRole("link", { name: "readme" }).click();
     const readme = page.getByRole("region", { name: "Preview of README.md" });
     await readme.waitFor();

@@ -400,6 +400,66 @@ Deno.test({
 });
 
 Deno.test({
+  name: "two tabs have first messages of their own, with files, also after a reload",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([{ text: "Seen." }]);
+    await using browser = await shared.profile();
+    const message = async ({ page }: AppPage, files: number) => {
+      const list = page.locator(".attached li");
+      await list.nth(files - 1).waitFor();
+      return [await page.getByRole("textbox", BOX).inputValue(), ...await list.allInnerTexts()];
+    };
+    const write = async ({ page }: AppPage, text: string) => {
+      const box = page.getByRole("textbox", BOX);
+      await box.fill(text);
+      await giveFile(box, "paste", `${text}.png`, "image/png", tinyPng().toBase64());
+    };
+    const reload = async ({ page }: AppPage) => {
+      // What is being kept waits its turn.
+      await page.evaluate("navigator.locks.request('svc-files', () => {})");
+      await page.reload();
+    };
+    const one = await AppPage.open(browser, it.daemon);
+    const other = await AppPage.open(browser, it.daemon);
+    await write(one, "first");
+    await write(other, "second");
+    for (let n = 0; n < 2; n++) {
+      assertEquals(await message(one, 1), ["first", "first.png"]);
+      assertEquals(await message(other, 1), ["second", "second.png"]);
+      await Promise.all([reload(one), reload(other)]);
+    }
+    const { page } = other;
+    await page.getByRole("button", { name: /^Model:/ }).click();
+    await page.getByRole("combobox", { name: "Model" }).fill(it.model);
+    await page.getByRole("option", { name: it.model }).click();
+    await page.getByRole("button", { name: "Start", exact: true }).click();
+    await page.getByRole("log").getByText("Seen.").waitFor();
+    await other.go("/");
+    assertEquals(await page.getByRole("textbox", BOX).inputValue(), "");
+    assertEquals(await page.locator(".attached").count(), 0);
+    await one.page.reload();
+    assertEquals(await message(one, 1), ["first", "first.png"]);
+    // A new tab begins with what was written last, where that tab is closed, too.
+    await write(one, "again");
+    assertEquals(await message(one, 2), ["again", "first.png", "again.png"]);
+    await one.page.close();
+    const third = await AppPage.open(browser, it.daemon);
+    assertEquals(await message(third, 2), ["again", "first.png", "again.png"]);
+    await third.page.getByRole("textbox", BOX).fill("");
+    const fourth = await AppPage.open(browser, it.daemon);
+    assertEquals(await fourth.page.getByRole("textbox", BOX).inputValue(), "");
+    await third.page.getByRole("textbox", BOX).fill("again");
+    await third.page.getByRole("button", { name: "Remove first.png" }).click();
+    await reload(third);
+    await third.connected();
+    assertEquals(await message(third, 1), ["again", "again.png"]);
+    other.clean("one of two first messages");
+    third.clean("a new tab");
+  },
+});
+
+Deno.test({
   name: "the Escape that ends a composition of an input method closes no search",
   ignore: no_browser,
   async fn() {

@@ -217,6 +217,18 @@ Deno.test({
     const places = order.map((it) => text.indexOf(it));
     assertEquals(places.includes(-1), false);
     assertEquals(places, places.toSorted((a, b) => a - b));
+    // Also from a button in it, and by the key of its place where keys have no Latin letters.
+    await page.evaluate("getSelection().removeAllRanges()");
+    await log.getByRole("button").last().focus();
+    await page.keyboard.press("Control+a");
+    assertEquals((await copied())[1].length, text.length);
+    const press = (init: string) =>
+      page.evaluate(`(getSelection().removeAllRanges(), document.activeElement.dispatchEvent(
+        new KeyboardEvent("keydown", { ctrlKey: true, bubbles: true, cancelable: true, ${init} })))`);
+    // Another key is the browser's.
+    assertEquals(await press(`key: "A", code: "KeyA", shiftKey: true`), true);
+    assertEquals(await press(`key: "ф", code: "KeyA"`), false);
+    assertEquals((await copied())[1].length, text.length);
     // It stays while one reads on, and only near rows are drawn.
     await page.mouse.move(600, 400);
     await page.mouse.wheel(0, -5_000);

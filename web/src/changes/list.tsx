@@ -552,6 +552,11 @@ function CommentEditor({ about, comments, is_listed, onClose }: CommentEditorPro
   const value = useSignal(drafts.get(name) ?? text);
   const box = useRef<HTMLTextAreaElement>(null);
   useLayoutEffect(() => box.current!.focus({ preventScroll: true }), []);
+  useEffect(() => () => {
+    const is_gone = !comments.all.peek().some(({ id }) => id === name);
+    // Another tab has deleted or sent it: what was written here becomes a comment of its own.
+    if (about.id !== undefined && is_gone) comments.keepDraft(name, about);
+  }, []);
   const save = () => {
     if (value.value.trim() === "") return;
     comments.keepDraft(name, about.id === undefined ? about : undefined);

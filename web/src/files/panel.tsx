@@ -421,6 +421,8 @@ function InsideImage({ path, alt, session_id }: InsideImageProps) {
   const url = useSignal("");
   useEffect(() => {
     let gone = false;
+    // Not the one that stood here before.
+    url.value = "";
     client.ask("files.read", { session_id, path }).then(({ kind, media_type, data }) => {
       if (!gone && kind === "image") url.value = `data:${media_type};base64,${data}`;
     }, () => {});

@@ -41,25 +41,46 @@ const TEXT_MAX = 64 * 1024;
 /** So many messages have files that the browser keeps. */
 const KEPT_MAX = 10;
 
-const addressFor = (of: string) => `/files/${of}`;
 const CACHE = "svc-files";
+const addressFor = (of: string) => `/files/${of}`;
+
+/** Does one thing after the other: a large file takes longer than what removes it. */
+async function inOrder<T>(work: () => Promise<T>): Promise<T> {
+  return await navigator.locks.request(CACHE, work);
+}
 
 /** Keeps files until they are sent, also while the page is away, as far as the browser does. */
-export async function keepFiles(of: string, files: readonly AttachedFile[]): Promise<void> {
-  const kept = await caches.open(CACHE);
-  const key = addressFor(of);
-  if (files.length > 0) await kept.put(key, Response.json(files));
-  else await kept.delete(key);
-  for (const old of (await kept.keys()).slice(0, -KEPT_MAX)) await kept.delete(old);
+export function keepFiles(of: string, files: readonly AttachedFile[]): Promise<void> {
+  return inOrder(async () => {
+    const kept = await caches.open(CACHE);
+    const key = addressFor(of);
+    if (files.length > 0) await kept.put(key, Response.json(files));
+    else await kept.delete(key);
+    for (const old of (await kept.keys()).slice(0, -KEPT_MAX)) await kept.delete(old);
+  });
+}
+
+/** The files that the browser keeps for a message. */
+export function keptFiles(of: string): Promise<readonly AttachedFile[]> {
+  return inOrder(async () => {
+    // Without making the cache where there is none.
+    const response = await caches.match(addressFor(of), { cacheName: CACHE });
+    return await response?.json() ?? [];
+  }).catch(() => []);
 }
 
 /**
  * Keeps the files of a message until it is sent: all pages of this browser have the same.
  *
- * @param of the session, or what else the message is for
+ * @param of the session; for a message that begins one, the tab
  * @param append adds the content of a text file to the message
+ * @param from the tab that has kept the files until now
  */
-export function useAttached(of: string, append: (text: string) => void): AttachedFiles {
+export function useAttached(
+  of: string,
+  append: (text: string) => void,
+  from = of,
+): AttachedFiles {
   const app = useApp();
   const files = useSignal<readonly AttachedFile[]>([]);
   const key = addressFor(of);
@@ -67,20 +88,24 @@ export function useAttached(of: string, append: (text: string) => void): Attache
   useEffect(() => {
     const channel = others.current = new BroadcastChannel(key);
     channel.onmessage = ({ data }) => files.value = data;
-    const look = async () => {
-      // Without making the cache where there is none.
-      const response = await caches.match(key, { cacheName: CACHE });
-      const kept: AttachedFile[] = await response?.json() ?? [];
-      const ids = files.peek().map(({ id }) => id);
-      files.value = [...kept.filter(({ id }) => !ids.includes(id)), ...files.peek()];
+    keptFiles(from).then((kept) => {
+      const added = files.peek();
+      const all = [...kept.filter(({ id }) => !added.some((it) => it.id === id)), ...added];
+      if (added.length > 0 || from !== of) set(all);
+      else files.value = all;
+    });
+    return () => {
+      channel.close();
+      others.current = undefined;
     };
-    look().catch(() => {});
-    return () => channel.close();
   }, []);
   const set = (all: readonly AttachedFile[]) => {
     files.value = all;
     keepFiles(of, all).catch(() => {});
-    others.current?.postMessage(all);
+    // The view may have gone while a message was on its way, and may have come back.
+    const channel = others.current ?? new BroadcastChannel(key);
+    channel.postMessage(all);
+    if (channel !== others.current) channel.close();
   };
   const add = async (file: File) => {
     const text = isSent(file) ? undefined : await textOf(file);

@@ -1,4 +1,4 @@
-import { useSignal } from "@preact/signals";
+import { type Signal, useSignal } from "@preact/signals";
 import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { CallVerb } from "../../../src/features/verb_types.ts";
@@ -15,8 +15,14 @@ import { Button } from "../ui/button.tsx";
 import { APPLE } from "../ui/keys.ts";
 import { Menu } from "../ui/menu.tsx";
 import { useKept } from "../ui/use_kept.ts";
-import { choose, new_session } from "../sessions/new_session.ts";
-import { type AttachedFiles, AttachedList, keepFiles, useAttached } from "./attached.tsx";
+import { choose, new_session, TAB } from "../sessions/new_session.ts";
+import {
+  type AttachedFiles,
+  AttachedList,
+  keepFiles,
+  keptFiles,
+  useAttached,
+} from "./attached.tsx";
 import { Chips } from "./chips.tsx";
 import { deliver } from "./deliver.ts";
 import { MessageBox } from "./message_box.tsx";
@@ -147,10 +153,15 @@ export function Composer({ store, input, onSent }: ComposerProps) {
   const deleted = store.deleted.value;
   const ended = state === "ended" || deleted;
   /** What was not sent when it ended. */
-  const left = useSignal("");
+  const left = useKept<string>("left", "");
   useEffect(() => {
     if (!ended) return;
-    left.value = text.peek() || draft.removed;
+    const { removed } = draft;
+    // Another page may have sent it while this one was not connected.
+    const was_sent = store.conversation.items.some((it) =>
+      it.kind === "user" && it.text === removed
+    );
+    left.value ||= text.peek() || (was_sent ? "" : removed);
     write("");
   }, [ended]);
   useEffect(() => {
@@ -161,7 +172,7 @@ export function Composer({ store, input, onSent }: ComposerProps) {
       <>
         <QueuedList store={store} />
         <p class="composer-closed">{deleted ? DELETED : "This session has ended."}</p>
-        <Unsent text={left.value} attached={attached} workdir={store.state.workdir} />
+        <Unsent text={left} attached={attached} workdir={store.state.workdir} />
       </>
     );
   }
@@ -226,7 +237,7 @@ export function Composer({ store, input, onSent }: ComposerProps) {
 }
 
 interface UnsentProps {
-  text: string;
+  text: Signal<string>;
   attached: AttachedFiles;
   workdir: string;
 }
@@ -235,12 +246,15 @@ interface UnsentProps {
 function Unsent({ text, attached, workdir }: UnsentProps) {
   const app = useApp();
   const { files } = attached;
-  if (text === "" && files.length === 0) return null;
+  if (text.value === "" && files.length === 0) return null;
   const begin = async () => {
-    if (files.length > 0) await keepFiles("new", files);
+    const { text: written, tab = TAB } = new_session.peek();
+    // Below what is written there, and after its files.
+    const all = [...await keptFiles(tab), ...files];
+    if (all.length > 0) await keepFiles(TAB, all);
     attached.remove(files);
-    // Below what is written there.
-    choose({ text: [new_session.peek().text, text].filter(Boolean).join("\n\n"), workdir });
+    choose({ text: [written, text.value].filter(Boolean).join("\n\n"), workdir });
+    text.value = "";
     app.compose();
   };
   return (
@@ -248,7 +262,7 @@ function Unsent({ text, attached, workdir }: UnsentProps) {
       <textarea readOnly rows={3} aria-label="Not sent" dir="auto" value={text} />
       <AttachedList attached={attached} />
       <p>
-        <Button icon="copy" onClick={() => app.copy(text)}>Copy</Button>
+        <Button icon="copy" onClick={() => app.copy(text.value)}>Copy</Button>
         <Button icon="plus" onClick={begin}>New session with this</Button>
       </p>
     </div>

@@ -43,7 +43,7 @@ export class Draft {
   async load(): Promise<void> {
     if (this.#unsaved) return this.save();
     const { text } = await this.#client.ask("draft.get", { session_id: this.#session_id });
-    if (!this.#unsaved) this.#text.value = text;
+    if (!this.#unsaved) this.#take(text, undefined);
   }
 
   /** Gives the daemon what it does not have yet; what it refuses stays in the browser. */
@@ -72,9 +72,7 @@ export class Draft {
       },
       event: ({ data }) => {
         const { text, writer } = data as { text: string; writer?: string };
-        if (writer === this.#writer || this.#unsaved) return;
-        this.removed = writer === undefined && text === "" ? this.#text.peek() : "";
-        this.#text.value = text;
+        if (writer !== this.#writer && !this.#unsaved) this.#take(text, writer);
       },
       ended() {},
     });
@@ -85,6 +83,13 @@ export class Draft {
       leave();
       save();
     };
+  }
+
+  #take(text: string, writer: string | undefined): void {
+    const before = this.#text.peek();
+    if (text === before) return;
+    this.removed = writer === undefined && text === "" ? before : "";
+    this.#text.value = text;
   }
 
   get #key(): string {

@@ -3,6 +3,7 @@ import type { Range as Rows } from "@tanstack/virtual-core";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { useApp } from "../app.ts";
 import { Button } from "../ui/button.tsx";
+import { APPLE, isTyped, keyOf } from "../ui/keys.ts";
 import { Empty } from "../ui/states.tsx";
 import { useVirtualizer } from "../ui/use_virtualizer.ts";
 import { estimatedHeight, revisionOf, RowMaker, textOf } from "./rows.ts";
@@ -97,9 +98,11 @@ export function Transcript({ store, search, sent }: TranscriptProps) {
 
   /** Selects all of it; the browser would select the page, as far as it is drawn. */
   const onKeyDown = (event: KeyboardEvent) => {
-    const { key, target, ctrlKey, metaKey, altKey } = event;
-    if (key.toLowerCase() !== "a" || !(ctrlKey || metaKey) || altKey) return;
-    if ((target as Element).closest("input, textarea")) return;
+    const { ctrlKey, metaKey, altKey, shiftKey } = event;
+    const is_all = keyOf(event).toLowerCase() === "a" && (APPLE ? metaKey : ctrlKey);
+    if (!is_all || altKey || shiftKey || isTyped(event)) return;
+    // A message's dialog is in it.
+    if ((event.target as Element).closest("dialog")) return;
     event.preventDefault();
     getSelection()!.selectAllChildren(scroller.current!);
     announcer.say("All of the conversation is selected");

@@ -15,7 +15,7 @@ import { type Approval, APPROVAL_WORDS } from "./approval.ts";
 import { directoriesFor } from "./directories.ts";
 import { namesOf, recentDirectories } from "./groups.ts";
 import { ModelPicker } from "./model_picker.tsx";
-import { choose, new_session } from "./new_session.ts";
+import { choose, new_session, TAB } from "./new_session.ts";
 
 const NO_FILES = "A command takes no files";
 
@@ -42,7 +42,10 @@ export function NewSession({ info }: { info: Result<"daemon.info"> | undefined }
     if (composing.value > 0) box.current!.focus();
   }, [composing.value]);
   const write = (text: string) => choose({ text });
-  const attached = useAttached("new", (more) => write(new_session.peek().text + more));
+  const append = (more: string) => write(new_session.peek().text + more);
+  const attached = useAttached(TAB, append, new_session.value.tab ?? TAB);
+  // From now on, its files are kept with this tab.
+  useEffect(() => choose({}), []);
   const empty = text.trim() === "" && attached.files.length === 0;
   /** Answers a command that needs no session. @returns what a session begins with for others */
   const answer = async (): Promise<Partial<AnsweredFirst> | undefined> => {
@@ -94,7 +97,8 @@ export function NewSession({ info }: { info: Result<"daemon.info"> | undefined }
       }
       choose({ text: leftAfter(text), workdir });
       attached.remove(files);
-      router.go(`/sessions/${session_id}`, { said: said ?? "" });
+      // Whoever went on to something else meanwhile is left there.
+      if (box.current) router.go(`/sessions/${session_id}`, { said: said ?? "" });
       sessions.refresh();
     });
     busy.value = false;

@@ -64,10 +64,11 @@ Deno.test({
   async fn() {
     await using it = await patched();
     await using browser = await Browser.launch();
-    // Cards of changes group by file, lists of sessions by directory.
+    // Cards of changes group by file, lists of sessions by directory, and directories by their names.
     await browser.context.addInitScript(
       "const groupBy = Map.groupBy; Map.groupBy = (all, by) => { " +
-        "if (all.every((it) => 'workdir' in it)) return groupBy.call(Map, all, by); " +
+        "const is_of_list = (it) => typeof it === 'string' || 'workdir' in it; " +
+        "if (all.every(is_of_list)) return groupBy.call(Map, all, by); " +
         "throw new Error('seeded fault') }",
     );
     const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
